@@ -1,6 +1,6 @@
 // Host lists as a scheduler or a person writes them. A few characters ask for very many names, which differ in their
-// numbers alone: most inputs are refused above 128 names, every 8th length above 1,024, every 64th at the usual
-// 262,144.
+// numbers alone: most inputs are refused above 24 names, every 8th length above 128, every 32nd above 1,024, every 1,024th
+// at the usual 262,144.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -19,7 +19,7 @@ void require(bool claim) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muster;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::size_t most = size % 64 == 63 ? 262144 : size % 8 == 7 ? 1024 : 128;
+  const std::size_t most = size % 1024 == 1023 ? 262144 : size % 32 == 31 ? 1024 : size % 8 == 7 ? 128 : 24;
   const auto hosts = expand_hostlist(text, most);
   if (!hosts) {
     require(hosts.error().kind == ErrorKind::usage);
