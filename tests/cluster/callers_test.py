@@ -92,19 +92,29 @@ class BesideAThirdHost(OnNodes):
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (caller.kill(), caller.wait(), caller.stdin.close(), caller.stdout.close()))
         self.assertEqual(caller.stdout.readline(), "ready\n")
-        called = set()
+        called, answers = set(), []
+
+        def has_come_far_enough():
+            count = self.call_new_ones(run, program, caller, called)
+            # A port may be closed again before it is called: mpirun opens some to try them only.
+            if stops:
+                answers.extend(caller.stdout.readline().strip() for _ in range(count))
+            return run.process.poll() is not None or (stops and "called" in answers)
+
         run.start()
-        support.wait_until(lambda: self.call_new_ones(run, program, caller, called) or run.process.poll() is not None or (stops and called), 90 * support.SLOWNESS, 0.002)
-        answers = caller.stdout.readline() if stops else ""
+        support.wait_until(has_come_far_enough, 90 * support.SLOWNESS, 0.002)
         for pid in run.processes() if stops else ():
             if name_of(pid) == program:
                 os.kill(pid, signal.SIGSTOP)
         run.wait(60 if stops else 1)
         caller.kill()
-        self.assertIn("called", answers + caller.stdout.read())
+        answers += caller.stdout.read().splitlines()
+        self.assertIn("called", answers, run.story())
         return run
 
     def call_new_ones(self, run, program, caller, called):
+        """The number of calls that it asks the caller for."""
+        before = len(called)
         places = [(self.cluster.login_address, [run.process.pid, *run.processes()])]
         places += [(self.cluster.node(node)["address"], self.cluster.processes(node)) for node in LAUNCHED]
         for address, pids in places:
@@ -114,6 +124,7 @@ class BesideAThirdHost(OnNodes):
                 for port in ports_of(pid) - {port for at, port in called if at == address}:
                     called.add((address, port))
                     print(address, port, file=caller.stdin, flush=True)
+        return len(called) - before
 
 
 if __name__ == "__main__":
