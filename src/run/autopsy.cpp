@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -70,6 +71,17 @@ std::vector<int> those_that_listen(const std::vector<RankRemains>& ranks, const 
       if (is_daemon_of_one_launch(pid) && has_network_of_this_node(pid) && is_called_with(pid, ports)) pids.insert(pid);
     });
   return {pids.begin(), pids.end()};
+}
+
+int stopped_daemon_of(const std::set<int>& ports) {
+  const char* job = std::getenv("SLURM_JOB_ID");
+  int found = 0;
+  each_process([&](int pid, const ProcessStatus& status) {
+    if (found != 0 || to_state(status.state) != ProcessState::stopped || !has_network_of_this_node(pid)) return;
+    const bool is_ours = !ports.empty() && is_daemon_of_one_launch(pid) && is_called_with(pid, ports);
+    if (is_ours || is_step_of_slurm(pid, job == nullptr ? "" : job)) found = pid;
+  });
+  return found;
 }
 
 /// By its variables: another user may put the tag into those of a set-uid program that runs as this user, but not its
@@ -146,6 +158,7 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
     autopsy.ranks.push_back(std::move(remains));
   }
   for (RankRemains& rank : stopped_without_recorder(tag, autopsy.ranks)) autopsy.ranks.push_back(std::move(rank));
+  if (autopsy.ranks.empty()) autopsy.stopped_daemon = stopped_daemon_of(launcher_ports);
   const std::vector<int> listening = those_that_listen(autopsy.ranks, launcher_ports);
   autopsy.foreign_caller = find_foreign_caller(listening);
   const std::vector<TcpConnection> connections = tcp_connections();
@@ -180,6 +193,7 @@ json rank_to_json(const RankRemains& rank) {
           {"signal_s", record.signal_s},
           {"child_group", record.child_group},
           {"parent", record.parent},
+          {"orphaned_s", record.orphaned_s},
           {"parent_state", to_string(rank.parent_state)},
           {"state", to_string(rank.state)},
           {"program", printable_line(rank.program)},
@@ -237,6 +251,7 @@ RankRemains rank_from_json(const json& object) {
   record.signal_s = object.at("signal_s").get<double>();
   record.child_group = integer(object, "child_group", 0);
   record.parent = integer(object, "parent", 0);
+  record.orphaned_s = object.at("orphaned_s").get<double>();
   rank.state = state_named(object.at("state"));
   rank.parent_state = state_named(object.at("parent_state"));
   rank.kernel_function = printable_line(object.at("kernel_function").get<std::string>());
@@ -254,6 +269,7 @@ json to_json(const NodeAutopsy& autopsy) {
               {"answered", autopsy.answered},
               {"error", printable_line(autopsy.error)},
               {"now_s", autopsy.now_s},
+              {"stopped_daemon", autopsy.stopped_daemon},
               {"ranks", std::move(ranks)},
               {"half_greetings", to_json(autopsy.half_greetings)},
               {"losses", to_json(autopsy.losses)}};
@@ -269,6 +285,7 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     autopsy.answered = object.at("answered").get<bool>();
     autopsy.error = printable_line(object.at("error").get<std::string>());
     autopsy.now_s = object.at("now_s").get<double>();
+    autopsy.stopped_daemon = integer(object, "stopped_daemon", 0);
     if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
     autopsy.half_greetings = half_greetings_from_json(object.at("half_greetings"));

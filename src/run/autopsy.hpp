@@ -42,6 +42,7 @@ struct NodeAutopsy {
   std::string error;
   double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
   std::vector<RankRemains> ranks;
+  int stopped_daemon = 0;                            ///< process of the launch's daemon that is stopped; 0: none is
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
   HalfGreetings half_greetings = {};                 ///< that these received from other hosts, and users sent to them
   std::vector<PathLoss> losses = {};                 ///< of their connections to other addresses

@@ -215,6 +215,20 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
   }
 }
 
+/// Hydra does not end where it can't start its proxies.
+void LaunchDiagnosis::take_message(const Launch& launch, LaunchFailure& failure) {
+  const bool has_ranks = std::any_of(failure.nodes.begin(), failure.nodes.end(),
+                                     [](const NodeAutopsy& node) { return !node.answered || !node.ranks.empty(); });
+  if (launch.stage() != LaunchStage::start_up || has_ranks || !launch.end() || !failure.cut_off.empty())
+    return;
+  // How it ended is muster's doing.
+  LauncherNotice notice = launch.notice();
+  failure.notice.sentence = std::move(notice.sentence);
+  failure.notice.remedy = std::move(notice.remedy);
+  failure.notice.node = std::move(notice.node);
+  failure.notice.is_about_a_node = notice.is_about_a_node;
+}
+
 /// Of a launch that no rank of it explains, while it starts.
 LaunchOutcome LaunchDiagnosis::explain_start(const Launch& launch, const LaunchFailure& failure) const {
   LaunchOutcome outcome{explain(failure)};
@@ -240,7 +254,10 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
   const bool is_of_the_network = has_ended && !failure.cut_off.empty() && !has_first_cause;
   failure.launcher_status = has_ended && launch.end() ? launch.end()->shell_status() : -1;
   if (is_of_the_network) return {explain(failure), false};
+  if (!has_ended) take_message(launch, failure);
   explain_unreachable(failure);
+  if (!has_ended)
+    if (auto outcome = find_reported_cause(evidence)) return std::move(*outcome);
   if (!has_ended || !launch.end()) return explain_start(launch, failure);
   if (auto outcome = find_end_cause(evidence)) return std::move(*outcome);
   const bool none_started = std::all_of(failure.nodes.begin(), failure.nodes.end(),

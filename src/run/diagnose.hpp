@@ -69,6 +69,8 @@ class LaunchDiagnosis {
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;
   void explain_unreachable(LaunchFailure& failure) const;
+  /// Of a launcher that did not end by itself, although it reports that it can't start ranks.
+  static void take_message(const Launch& launch, LaunchFailure& failure);
   [[nodiscard]] LaunchFailure failure_of(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] std::string program() const { return std::string(remote_.launcher->name); }
 

@@ -203,6 +203,26 @@ Explained daemon_lost(const FailureContext& context) {
       fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator; {}", node, notice.remedy)};
 }
 
+Explained daemon_of_finished_ranks_lost(const FailureContext& context) {
+  const LauncherNotice& notice = context.failure.notice;
+  const SeenRanks who = silently_ended(context);
+  if (context.failure.stage == "start-up" || !notice.is_about_a_node || !notice.node.empty() || who.empty())
+    return std::nullopt;
+  Finding finding;
+  std::vector<std::string> nodes;
+  for (const NodeAutopsy& node : context.failure.nodes) {
+    if (!node.answered || !node.ranks.empty()) continue;
+    nodes.push_back(node.node);
+    finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
+  }
+  if (nodes.empty()) return std::nullopt;
+  finding.reason = fmt::format("{}: {} ended with it {}; the ranks on {} had finished", notice.sentence, names(who),
+                               death_place(context.failure, &who.front().record()), human_list(nodes));
+  finding.remedy = fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator",
+                               human_list(nodes));
+  return finding;
+}
+
 Explained ended_silently(const FailureContext& context) {
   const auto who = silently_ended(context);
   if (who.empty()) return std::nullopt;

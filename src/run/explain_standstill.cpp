@@ -79,6 +79,13 @@ Finding daemons(const FailureContext& context, const SeenRanks& theirs, const st
   return finding;
 }
 
+std::string what_stopped_it(const std::string& nodes) {
+  return fmt::format(
+      "see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; continue it by kill -CONT if it "
+      "is still there",
+      nodes);
+}
+
 bool is_several_nodes(const SeenRanks& ranks) {
   return std::any_of(ranks.begin(), ranks.end(), [&](const SeenRank& rank) { return rank.node != ranks.front().node; });
 }
@@ -94,12 +101,36 @@ Explained daemon_stopped(const FailureContext& context) {
       context.those([](const SeenRank& rank) { return rank.remains.parent_state == ProcessState::stopped; });
   if (theirs.empty()) return std::nullopt;
   Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "are stopped" : "is stopped");
-  finding.remedy = fmt::format(
-      "see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; continue it by "
-      "kill -CONT if it is still there",
-      nodes_of(theirs));
+  finding.remedy = what_stopped_it(nodes_of(theirs));
   return finding;
 }
+
+Explained daemon_without_ranks_stopped(const FailureContext& context) {
+  if (context.failure.stage == "case") return std::nullopt;
+  Finding finding;
+  std::vector<std::string> words;
+  std::vector<std::string> nodes;
+  for (const NodeAutopsy& node : context.failure.nodes) {
+    if (!node.ranks.empty() || node.stopped_daemon == 0) continue;
+    nodes.push_back(node.node);
+    words.push_back(fmt::format("{} (process {})", node.node, node.stopped_daemon));
+    finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
+  }
+  if (nodes.empty()) return std::nullopt;
+  finding.reason = fmt::format("the launcher's daemon{} on {} {} stopped; the ranks there had finished or never started",
+                               nodes.size() == 1 ? "" : "s", human_list(words), nodes.size() == 1 ? "is" : "are");
+  finding.remedy = what_stopped_it(human_list(nodes));
+  return finding;
+}
+
+namespace {
+
+std::string what_ended_it(const SeenRanks& theirs) {
+  return fmt::format("see what ended it on {}: the kernel log (dmesg) for the out-of-memory killer, an operator",
+                     nodes_of(theirs));
+}
+
+}  // namespace
 
 Explained daemon_ended_outside_of_cases(const FailureContext& context) {
   // The end of the launcher is that of all daemons.
@@ -114,8 +145,19 @@ Explained daemon_ended_outside_of_cases(const FailureContext& context) {
   const auto is_beside = [&](const SeenRank& rank) { return is_beside_launcher(context, rank); };
   if (std::any_of(theirs.begin(), theirs.end(), is_beside)) std::erase_if(theirs, std::not_fn(is_beside));
   Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "have ended" : "has ended");
-  finding.remedy = fmt::format(
-      "see what ended it on {}: the kernel log (dmesg) for the out-of-memory killer, an operator", nodes_of(theirs));
+  finding.remedy = what_ended_it(theirs);
+  return finding;
+}
+
+Explained daemon_ended_before_its_ranks(const FailureContext& context) {
+  const auto theirs = context.those([](const SeenRank& rank) {
+    const FlightRecord& record = rank.record();
+    return record.orphaned_s > 0 && (record.signal == 0 || record.signal_s > record.orphaned_s);
+  });
+  if (theirs.empty() || is_several_nodes(theirs)) return std::nullopt;
+  if (auto reported = daemon_lost(context)) return reported;
+  Finding finding = daemons(context, theirs, "has ended before its ranks");
+  finding.remedy = what_ended_it(theirs);
   return finding;
 }
 

@@ -51,6 +51,8 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained exited_by_launcher_report(const FailureContext& context);
 /// The launcher lost its daemon on a node of which ranks ended: the others ended because of that.
 [[nodiscard]] Explained daemon_lost(const FailureContext& context);
+/// The launcher lost one and names no node: it is where all ranks had ended as they should, and any of several such.
+[[nodiscard]] Explained daemon_of_finished_ranks_lost(const FailureContext& context);
 [[nodiscard]] Explained ended_silently(const FailureContext& context);
 [[nodiscard]] Explained ended_by_signal(const FailureContext& context);
 
@@ -63,6 +65,10 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained daemon_stopped(const FailureContext& context);
 [[nodiscard]] Explained daemon_stopped_outside_of_cases(const FailureContext& context);
 [[nodiscard]] Explained daemon_ended_outside_of_cases(const FailureContext& context);
+/// Where no rank is left that could name it.
+[[nodiscard]] Explained daemon_without_ranks_stopped(const FailureContext& context);
+/// As the ranks of one node have recorded, and those of no other: these may be the consequence.
+[[nodiscard]] Explained daemon_ended_before_its_ranks(const FailureContext& context);
 [[nodiscard]] Explained uninterruptible(const FailureContext& context);
 [[nodiscard]] Explained unreachable(const FailureContext& context);
 /// The remote shell reaches them, other ranks do not: who waits for whom is not evidence then.

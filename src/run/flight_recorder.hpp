@@ -32,6 +32,7 @@ struct FlightRecord {
   std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: distinguishes a pid from its reuse
   int parent = 0;                 ///< process that started it; 0: not known
   std::uint64_t parent_start_ticks = 0;
+  double orphaned_s = 0;  ///< CLOCK_MONOTONIC of the node when the parent ended before it; 0: it did not
   double deadline_s =
       0;  ///< CLOCK_MONOTONIC of the node by which the driver has ended the launch or the rank has a later one; 0: none
   int rank = -1;  ///< from the launcher's environment until MPI_Init, then from MPI
@@ -83,7 +84,8 @@ class FlightRecorder final : public Recorder, public CallRecorder {
   void call(std::string_view name) override;
   void device(std::string_view label) override;
   /// Stamps TERM, INT, HUP, QUIT, SEGV, BUS, FPE, ILL, ABRT when they arrive, then lets the former handler or the
-  /// default act. Call before and again after MPI_Init (MPI libraries install handlers of their own).
+  /// default act; and the end of the parent, of which the kernel gives notice by a signal of its own. Call before and
+  /// again after MPI_Init (MPI libraries install handlers of their own).
   void stamp_signals();
   /// Notes up to 24 files below /dev/shm that this process has mapped now, so that they can be removed when it is
   /// killed. Call it when MPI is up.

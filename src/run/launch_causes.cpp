@@ -173,6 +173,10 @@ std::optional<LaunchOutcome> find_known_cause(const LaunchEvidence& evidence) {
   return first_of(of_any_launch, evidence);
 }
 
+std::optional<LaunchOutcome> find_reported_cause(const LaunchEvidence& evidence) {
+  return evidence.failure.notice.is_first_cause ? std::nullopt : explained_by_launcher(evidence);
+}
+
 std::optional<LaunchOutcome> find_end_cause(const LaunchEvidence& evidence) {
   return first_of(of_ended_launch, evidence);
 }

@@ -21,6 +21,8 @@ struct LaunchEvidence {
 [[nodiscard]] std::optional<LaunchOutcome> find_known_cause(const LaunchEvidence& evidence);
 /// Of a launch whose launcher has ended: by what ended it, by a rank that it names, by its own words.
 [[nodiscard]] std::optional<LaunchOutcome> find_end_cause(const LaunchEvidence& evidence);
+/// By the words alone of a launcher that has not ended.
+[[nodiscard]] std::optional<LaunchOutcome> find_reported_cause(const LaunchEvidence& evidence);
 
 [[nodiscard]] Culprit launcher_culprit(const std::string& name);
 

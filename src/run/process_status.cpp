@@ -4,6 +4,7 @@
 #include <charconv>
 #include <csignal>
 #include <string>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
@@ -72,6 +73,17 @@ bool is_daemon_of_one_launch(int pid) {
   if (trim(*name) == "orted" || trim(*name) == "hydra_pmi_proxy") return true;
   const auto line = read_file(folder + "/cmdline");
   return trim(*name) == "prted" && line && line->find("prterun-") != line->npos;
+}
+
+bool is_step_of_slurm(int pid, std::string_view job) {
+  struct stat status {};
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const auto name = read_file(folder + "/comm");
+  // The arguments of another user's process may block the reader without end (FUSE).
+  if (job.empty() || !name || trim(*name) != "slurmstepd" || ::stat(folder.c_str(), &status) != 0 || status.st_uid != 0)
+    return false;
+  const auto line = read_file(folder + "/cmdline");
+  return line && line->find("[" + std::string(job) + ".") != line->npos;
 }
 
 bool signal_process(int pid, std::uint64_t start_ticks, int signal) {

@@ -28,6 +28,8 @@ void each_process(const std::function<void(int, const ProcessStatus&)>& act);
 /// Whether a process is the daemon of one start of a launcher, of this user. The daemons of Slurm, and those of PRRTE
 /// that stay for several jobs (prte, whose jobs are not called prterun-...), are not.
 [[nodiscard]] bool is_daemon_of_one_launch(int pid);
+/// Whether it is what Slurm runs on a node for a step of `job`, `slurmstepd: [4711.2]`.
+[[nodiscard]] bool is_step_of_slurm(int pid, std::string_view job);
 /// Signals the process that had this number when it started at `start_ticks`, and no other: by pidfd, where the kernel
 /// has them (5.3), else by number right after a look at its start time. False where it is gone.
 bool signal_process(int pid, std::uint64_t start_ticks, int signal);

@@ -43,6 +43,7 @@ FlightRecord load(const Layout& layout) {
   record.start_ticks = layout.start_ticks.load(relaxed);
   record.parent = layout.parent.load(relaxed);
   record.parent_start_ticks = layout.parent_start_ticks.load(relaxed);
+  record.orphaned_s = seconds(layout.orphaned_ns);
   record.deadline_s = seconds(layout.deadline_ns);
   record.rank = layout.rank.load(relaxed);
   record.world_size = layout.world_size.load(relaxed);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "run/recorder_layout.hpp"
@@ -93,6 +94,28 @@ void step_in_front(int signal) {
   sigaction(signal, &ours, nullptr);
 }
 
+/// The kernel also sends it where only the thread of the parent has ended that started this process.
+void on_end_of_parent(int) {
+  FlightRecorder::Layout* layout = target.load();
+  if (layout == nullptr || layout->pid.load() != getpid() || getppid() == layout->parent.load()) return;
+  std::uint64_t none = 0;
+  layout->orphaned_ns.compare_exchange_strong(none, monotonic_nanoseconds());
+}
+
+/// By a signal that no library of ours uses; one that has a handler, or another signal that a wrapper asked for, stays.
+void watch_parent(const FlightRecorder::Layout& layout) {
+  const int signal = SIGRTMAX - 5;
+  int asked = 0;
+  struct sigaction now {};
+  if (layout.parent.load() == 0 || prctl(PR_GET_PDEATHSIG, &asked) != 0 || asked != 0 ||
+      sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+    return;
+  struct sigaction ours {};
+  ours.sa_handler = on_end_of_parent;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  if (sigaction(signal, &ours, nullptr) == 0) prctl(PR_SET_PDEATHSIG, signal);
+}
+
 }  // namespace
 
 void start_stamping(FlightRecorder::Layout* layout) {
@@ -105,6 +128,7 @@ void start_stamping(FlightRecorder::Layout* layout) {
     sigaltstack(&stack, nullptr);
   }
   for (const int signal : stamped) step_in_front(signal);
+  watch_parent(*layout);
 }
 
 void stop_stamping(FlightRecorder::Layout* layout) {

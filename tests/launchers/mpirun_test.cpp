@@ -256,6 +256,7 @@ const NoticeCase notice_cases[] = {
      "mpirun lost its daemon on nid003, which was killed by SIGKILL"},
     {"openmpi-lost", 205, none, "nid002", none, none, "mpirun lost its daemon on nid002"},
     {"mpich-kill", 9, none, "nid001", 9, none, "", 12349},
+    {"mpich-lost", 255, none, "", none, none, "the launcher lost its proxy on a node, which was killed by SIGKILL"},
     {"mpich-segv", 11, none, "nid001", 11, none, "", 12366},
     {"mpich-abort", 42, 1, "", none, 42, ""},
     {"mpich-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},

@@ -380,6 +380,7 @@ NodeAutopsy sample() {
   autopsy.node = "nid001";
   autopsy.answered = true;
   autopsy.now_s = 1234.5;
+  autopsy.stopped_daemon = 4712;
   RankRemains rank;
   rank.record.pid = 77;
   rank.record.start_ticks = 0xffff'ffff'ffff'ffffu;
@@ -399,6 +400,7 @@ NodeAutopsy sample() {
   rank.kernel_function = "rpc_wait_bit_killable";
   rank.parent_state = ProcessState::stopped;
   rank.record.parent = 99;
+  rank.record.orphaned_s = 1000.75;
   autopsy.ranks = {rank, {}};
   autopsy.ranks[1].record.pid = 78;
   return autopsy;
@@ -409,6 +411,7 @@ void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
   EXPECT_EQ(a.answered, b.answered);
   EXPECT_EQ(a.error, b.error);
   EXPECT_EQ(a.now_s, b.now_s);
+  EXPECT_EQ(a.stopped_daemon, b.stopped_daemon);
   ASSERT_EQ(a.ranks.size(), b.ranks.size());
   for (std::size_t i = 0; i < a.ranks.size(); ++i) {
     EXPECT_TRUE(a.ranks[i].record == b.ranks[i].record);

@@ -305,6 +305,50 @@ TEST(ExplainTest, ALostDaemonNamesItsNode) {
   EXPECT_EQ(explain(lost).reason.substr(0, 23), "rank 1 on nid001 ended ");
 }
 
+// Of Hydra, whose mpiexec names no node then, and whose other proxies end their ranks by SIGKILL.
+TEST(ExplainTest, ADaemonThatEndedBeforeItsRanksIsNamed) {
+  LaunchFailure lost = ended(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
+                                      node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                                     4));
+  for (RankRemains& rank : lost.nodes[0].ranks) {
+    rank.record.parent = 7;
+    rank.record.orphaned_s = now - 2;  // one was asked to end after that
+  }
+  expect(lost, "the launcher's daemon on nid001 (process 7) has ended before its ranks", {"daemon"},
+         "out-of-memory killer");
+  EXPECT_EQ(explain(lost).culprits.front().node, "nid001");
+  LaunchFailure asked = lost;
+  asked.nodes[0].ranks.pop_back();
+  asked.nodes[0].ranks[0].record.signal_s = now - 3;
+  EXPECT_EQ(explain(asked).reason.find("daemon"), std::string::npos) << "it was asked to end, and its daemon did not wait";
+  // The launcher ended, and every daemon after it.
+  lost.nodes[1].ranks[0].record.orphaned_s = now - 5;
+  EXPECT_EQ(explain(lost).reason.find("daemon"), std::string::npos);
+}
+
+TEST(ExplainTest, ADaemonIsLostWhereItsRanksHadFinished) {
+  LaunchFailure lost = ended(failure({node("nid001", {}), node("nid002", {in_state(2, gone), in_state(3, gone)})}, 4,
+                                     "finish"));
+  for (RankRemains& rank : lost.nodes[1].ranks) rank.record.phase = Phase::finishing;
+  lost.notice.sentence = "the launcher lost its proxy on a node";
+  lost.notice.is_about_a_node = true;
+  expect(lost,
+         "the launcher lost its proxy on a node: ranks 2 and 3 on nid002 ended with it while finishing; the ranks on "
+         "nid001 had finished",
+         {"daemon"}, "see what ended the daemon on nid001");
+  EXPECT_EQ(explain(lost).culprits.front().node, "nid001");
+  lost.stage = "start-up";
+  EXPECT_EQ(explain(lost).reason.find("had finished"), std::string::npos) << "they may not have started";
+}
+
+TEST(ExplainTest, AStoppedDaemonWithoutRanks) {
+  LaunchFailure stopped = failure({node("nid001", {}), node("nid002", {})}, 4, "finish");
+  stopped.nodes[1].stopped_daemon = 77;
+  expect(stopped,
+         "the launcher's daemon on nid002 (process 77) is stopped; the ranks there had finished or never started",
+         {"daemon"}, "kill -CONT");
+}
+
 // Hydra ends the ranks of all nodes by SIGKILL, which leaves no stamp.
 TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
   const auto all_gone = [] {

@@ -254,6 +254,45 @@ TEST(FlightRecorderTest, EachEndingSignalIsStampedAndStillEnds) {
   }
 }
 
+// As of a launcher's daemon: what it started lives on.
+TEST(FlightRecorderTest, TheEndOfTheParentIsStamped) {
+  const Folder folder;
+  int ends[2];
+  int pipe_of_rank[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::pipe(pipe_of_rank), 0);
+  char byte = 0;
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const pid_t rank = ::fork();
+    if (rank == 0) {
+      auto recorder = FlightRecorder::create(folder.path, "t");
+      (*recorder)->stamp_signals();
+      (*recorder)->stamp_signals();
+      (void)!::write(pipe_of_rank[1], "r", 1);
+      for (;;) ::pause();
+    }
+    (void)!::read(ends[0], &byte, 1);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::read(pipe_of_rank[0], &byte, 1), 1);
+  const FlightRecord before = only_record(folder.path, "t");
+  EXPECT_EQ(before.orphaned_s, 0);
+  EXPECT_EQ(before.parent, parent);
+  ASSERT_EQ(::write(ends[1], "e", 1), 1);
+  ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+  FlightRecord after = before;
+  for (int i = 0; i < 1000 && after.orphaned_s == 0; ++i) {
+    ::usleep(10'000);
+    after = only_record(folder.path, "t");
+  }
+  EXPECT_GT(after.orphaned_s, 0);
+  EXPECT_EQ(after.signal, 0);
+  EXPECT_EQ(::kill(before.pid, 0), 0) << "it lives on";
+  ::kill(before.pid, SIGKILL);
+  for (const int end : {ends[0], ends[1], pipe_of_rank[0], pipe_of_rank[1]}) ::close(end);
+}
+
 TEST(FlightRecorderTest, CrashAndAbortAreStamped) {
   const Folder folder;
   const auto crash = [&](const std::string& tag, const std::function<void()>& act) {

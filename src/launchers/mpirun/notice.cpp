@@ -224,6 +224,10 @@ void explain_launch(std::string_view text, LauncherNotice& notice) {
     if (failure.text == lost_daemon && has_killed(text)) explain_kill(notice);
     return;
   }
+  // Of Hydra, which names no node; it has the same words for a rank that was killed, of which no shell reports.
+  if (text.find("assert (!closed) failed") == text.npos || !has_killed(text)) return;
+  take({"", "", "the launcher lost its proxy on {}", ""}, "", notice);
+  explain_kill(notice);
 }
 
 namespace {
