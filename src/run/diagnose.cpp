@@ -56,6 +56,17 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
+bool LaunchDiagnosis::sees_stopped_process(const Launch& launch, Inspection inspection) {
+  if (launch.pid() > 0) inspection.launcher_ports = listening_ports(launch.pid());
+  const auto is_stopped = [](const RankRemains& rank) {
+    return rank.state == ProcessState::stopped || rank.parent_state == ProcessState::stopped;
+  };
+  const auto nodes = autopsy(inspection);
+  return std::any_of(nodes.begin(), nodes.end(), [&](const NodeAutopsy& node) {
+    return node.stopped_daemon != 0 || std::any_of(node.ranks.begin(), node.ranks.end(), is_stopped);
+  });
+}
+
 void LaunchDiagnosis::look_for_callers(HalfGreetings here, Inspection& inspection) {
   std::map<std::string, HalfGreetings> greetings{{"", std::move(here)}};
   bool have_all_answered = !inspection.seen.empty();

@@ -52,6 +52,8 @@ class LaunchDiagnosis {
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
   void look(const Launch& launch, Inspection& inspection);
+  /// Whether a rank, or a daemon of the launcher, is stopped now on any of the nodes that answer.
+  [[nodiscard]] bool sees_stopped_process(const Launch& launch, Inspection inspection);
   /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something
   /// would not end, with why.
   [[nodiscard]] std::map<std::string, std::string> clear_away(Launch& launch, const Inspection& inspection);

@@ -76,6 +76,8 @@ class Launch {
   /// So many other processes have called that rank 0's connection may have been lost among theirs.
   [[nodiscard]] bool is_flooded() const { return is_flooded_; }
 
+  /// As if the deadline of its stage had passed: it waits for what will not come.
+  void give_up() { past_deadline_ = !end_.has_value(); }
   /// TERM to the launcher's group, KILL after `grace_s`. Turn the loop until has_ended().
   void stop(double grace_s);
   /// Files that could not be written (disk full); one sentence, empty when all is well.

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
 #include "model/json.hpp"
+#include "run/await_launch.hpp"
 #include "run/cleanup_process.hpp"
 #include "run/diagnose.hpp"
 #include "run/given_line.hpp"
@@ -110,7 +111,6 @@ class Session {
   [[nodiscard]] std::vector<Bundle> bundles_of(const PlannedLaunch& planned) const;
   [[nodiscard]] LaunchOrder order_of(const PlannedLaunch& planned, const std::vector<Bundle>& bundles, int index) const;
   [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
-  void supervise(Launch& launch);
   [[nodiscard]] Way way_of(const JobShape& shape) const;
   [[nodiscard]] LaunchDiagnosis diagnosis_of(const Way& way);
   [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
@@ -318,10 +318,6 @@ LaunchEvents Session::events_of(const std::vector<Bundle>& bundles, int index) {
   return events;
 }
 
-void Session::supervise(Launch& launch) {
-  loop_.run_until([&] { return launch.is_over() || must_stop(); });
-}
-
 Way Session::way_of(const JobShape& shape) const {
   if (shape.line.empty() || options_.lines == nullptr) return {launcher_, identity_, options_};
   const LineStart& start = options_.lines->at(shape.line);
@@ -369,7 +365,8 @@ void Session::carry_out(Task task) {
                 "see muster doctor for what this node can launch"},
                true};
   } else {
-    supervise(launch);
+    auto diagnosis = diagnosis_of(way);
+    await_launch(loop_, launch, diagnosis, inspection_of(launch, task.launch), [this] { return must_stop(); });
     has_lost_its_folder = launch.has_ended() && !launch.world() && task.collisions < most_collisions && !must_stop() &&
                           has_collided(launch.stderr_tail());
     if (has_lost_its_folder)

@@ -5,10 +5,10 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>

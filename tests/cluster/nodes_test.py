@@ -4,6 +4,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -160,6 +161,21 @@ class OnTwoNodes(OnNodes):
         self.tell(run, case)
         self.assert_blames(run, case, 2, "nid002")
         self.assert_nine_passed(run)
+        self.assert_nodes_clean()
+
+    def test_daemon_stopped_on_the_second_node(self):
+        run = self.new_run(ten_cases(how="slow", seconds="1s", timeout="5s", rank=0, marker="MARKER"))
+        run.until_marker(30)
+        daemons = [pid for pid in self.cluster.processes("nid002") if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "orted"]
+        self.assertEqual(len(daemons), 1)
+        os.kill(daemons[0], signal.SIGSTOP)
+        began = time.monotonic()
+        self.assertEqual(run.wait(60), 1, run.story())
+        print(f"  {time.monotonic() - began:.1f} s", flush=True)
+        self.assert_nine_passed(run)
+        outcome = run.report()["launches"][0]["outcome"]
+        self.assertRegex(outcome, rf"the launcher's daemon on nid002 \(process {daemons[0]}\) is stopped", run.story())
+        self.assert_clean(run)
         self.assert_nodes_clean()
 
     def lose(self, fault, seconds):

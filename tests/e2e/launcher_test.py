@@ -5,6 +5,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import support  # noqa: E402
@@ -146,6 +147,12 @@ class Launchers(support.EndToEnd):
         # Ranks share memory and need no launcher to talk: the rank that hangs stays to blame.
         self.assert_blames(run, run.case("bad"), 1)
         self.assert_nine_passed(run)
+
+    def test_stopped_while_ranks_start(self):
+        began = time.monotonic()
+        run = self.run_with(f'#!/bin/sh\n[ "$1" = --version ] && exec {OPENMPI} --version\nkill -STOP $$\nexec {OPENMPI} "$@"\n')
+        self.assertRegex(run.case("hello")["reason"], r"the launcher mpirun \(process [0-9]+ on .*\) is stopped", run.story())
+        self.assertLess(time.monotonic() - began, 30 * support.SLOWNESS, "far below the 60 s of a start-up")
 
     def test_stopped_when_the_ranks_want_to_end(self):
         run = Run(ten_cases(how="slow", rank=1, seconds="1s", timeout="5s", marker="MARKER"), "--launcher", "mpirun")
