@@ -42,7 +42,7 @@ struct Bound {
   /// readings.
   std::vector<double> values = {};
   std::vector<std::string> texts = {};  ///< one per reading, in the place of `text`
-  double seen_from = 0;   ///< a reading worse than the usual by this share most probably fails; 0: unknown
+  double seen_from = 0;   ///< any reading fails if it is worse by this share (peers: most probably); 0: unknown
   std::string note = {};  ///< what it found about all readings together, though none fails by it
 
   /// The bound does not apply to that reading, which is not a gap (history, of an item with too few runs).

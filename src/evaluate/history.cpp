@@ -36,6 +36,18 @@ ItemBound bound_of(const std::vector<DriftPoint>& points, const DriftOptions& op
   return bound;
 }
 
+/// The share by which any of the values would have to be worse to leave its range; 0: not known of all.
+double seen_from_of(const std::vector<Range>& ranges, const std::vector<double>& values) {
+  double widest = 0;
+  for (std::size_t at = 0; at < ranges.size(); ++at) {
+    const Range& range = ranges[at];
+    if (!range.judges() || !(values[at] > 0)) return 0;
+    if (range.least) widest = std::max(widest, 1 - *range.least / values[at]);
+    if (range.most) widest = std::max(widest, *range.most / values[at] - 1);
+  }
+  return widest;
+}
+
 Bound without(std::string missing) {
   Bound bound;
   bound.kind = BoundKind::history;
@@ -82,6 +94,8 @@ Bound history_bound(const Drift& drift, const ReadingGroup& group, const Reading
                               ? fmt::format("history: fewer than {} earlier passing runs", drift.min_runs)
                               : found->second.text);
   }
+  // Of a rate of errors no share is meant.
+  if (group.facts.error_floor <= 0) bound.seen_from = seen_from_of(bound.ranges, bound.values);
   return bound;
 }
 

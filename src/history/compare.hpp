@@ -72,13 +72,16 @@ struct Comparison {
   std::vector<OneSided> values_gone;  ///< not measured any more
   std::vector<OneSided> values_new;
   std::vector<Relabelled> relabelled;
-  int compared = 0;          ///< values that both runs have
-  int untimed = 0;           ///< of both, and not compared: times that mean nothing
-  int without_share = 0;     ///< of both, different, and one of them 0 or below
-  int one_sided = 0;         ///< of things that were compared by other labels of the same metric
-  int other_shape = 0;       ///< of the earlier run, from jobs that had another shape later
-  int other_machine = 0;     ///< of the earlier run, when one of the two was on a simulated machine, or both on two
-  std::string shape_before;  ///< of the first such job, `2 ranks on 1 node`
+  int compared = 0;           ///< values that both runs have
+  int with_past = 0;          ///< of these: their spread from run to run is known by earlier runs
+  double seen_from = 0;       ///< detection limit: any is reported if it is worse by this share; 0: none has a bad side
+  double half_seen_from = 0;  ///< the same for half of them
+  int untimed = 0;            ///< of both, and not compared: times that mean nothing
+  int without_share = 0;      ///< of both, different, and one of them 0 or below
+  int one_sided = 0;          ///< of things that were compared by other labels of the same metric
+  int other_shape = 0;        ///< of the earlier run, from jobs that had another shape later
+  int other_machine = 0;      ///< of the earlier run, when one of the two was on a simulated machine, or both on two
+  std::string shape_before;   ///< of the first such job, `2 ranks on 1 node`
   std::string shape_after;
 
   [[nodiscard]] bool is_worse() const;

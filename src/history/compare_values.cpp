@@ -201,6 +201,17 @@ double bound_of(std::vector<double> shares) {
   return is_tail ? separated_bound(std::move(shares), 1) : 1;
 }
 
+/// From which share on a value that is worse is reported: `bounds` of logarithms, `factor` that all have in common.
+void state_limits(const std::map<const Pair*, double>& bounds, double factor, Comparison& comparison) {
+  std::vector<double> limits;
+  for (const auto& [pair, bound] : bounds)
+    if (const int better = pair->after->better; better != 0)
+      limits.push_back(std::max(better > 0 ? -std::expm1(-factor * bound) : std::expm1(factor * bound), least_change));
+  if (limits.empty()) return;
+  comparison.half_seen_from = *median(limits);
+  comparison.seen_from = *std::max_element(limits.begin(), limits.end());
+}
+
 }  // namespace
 
 void compare_values(const PastRun& before, const PastRun& after, const RunNoise& noise, Comparison& comparison) {
@@ -211,18 +222,23 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
   // How far each pair is off, in shares of its bound. Changes for the better do not set the bound of those for the
   // worse.
   std::map<const Pair*, double> shares;
+  std::map<const Pair*, double> bounds;
   std::vector<double> of_worse;
   std::vector<double> of_others;
   for (const auto& [key, pairs] : groups) {
     const double scatter = scatter_of(pairs);
     for (const Pair& pair : pairs) {
       const double unknown = deviate * std::hypot(scatter, pair.uncertainty);
-      shares[&pair] = std::fabs(pair.ratio) / known.bound(pair, deviate).value_or(unknown);
+      const auto by_past = known.bound(pair, deviate);
+      comparison.with_past += by_past ? 1 : 0;
+      bounds[&pair] = by_past.value_or(unknown);
+      shares[&pair] = std::fabs(pair.ratio) / bounds[&pair];
       (is_worse(pair) ? of_worse : of_others).push_back(shares[&pair]);
     }
   }
   const double bound_of_worse = bound_of(std::move(of_worse));
   const double bound_of_others = bound_of(std::move(of_others));
+  state_limits(bounds, bound_of_worse, comparison);
   for (const auto& [key, pairs] : groups) {
     std::vector<const Pair*> worse;
     std::vector<const Pair*> other;

@@ -47,6 +47,23 @@ TEST(Compare, ARunIsNoDifferentFromItself) {
   EXPECT_EQ(same.compared, 2);
 }
 
+TEST(Compare, StatesItsDetectionLimit) {
+  const PastRun before = links(1, 0.02);
+  const PastRun same = links(2, 0.02);
+  const auto limits = compare(before, same);
+  ASSERT_TRUE(limits.metrics.empty());
+  EXPECT_EQ(limits.with_past, 0);
+  EXPECT_GE(limits.half_seen_from, 0.05);
+  EXPECT_GE(limits.seen_from, limits.half_seen_from);
+  const auto reported = [&](double share) {
+    PastRun after = same;
+    after.values[4].value = before.values[4].value * (1 - share);
+    return !compare(before, after).metrics.empty();
+  };
+  EXPECT_TRUE(reported(1.05 * limits.seen_from));
+  EXPECT_FALSE(reported(0.9 * limits.half_seen_from));
+}
+
 TEST(Compare, NoiseIsNoDifference) {
   int reported = 0;
   for (int pair = 0; pair < 200; ++pair) {

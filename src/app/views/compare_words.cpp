@@ -1,6 +1,7 @@
 #include "app/views/compare_words.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -141,6 +142,18 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   return text;
 }
 
+std::string limit_line(const Comparison& found) {
+  if (found.seen_from <= 0) return "";
+  const auto percent = [](double share) { return fmt::format("{:.0f} %", std::ceil(100 * share)); };
+  auto text = fmt::format("a value that is worse by {} is reported", percent(found.seen_from));
+  if (percent(found.half_seen_from) != percent(found.seen_from))
+    text += fmt::format(", half of them by {}", percent(found.half_seen_from));
+  if (found.with_past == 0) return text + "; one run each: earlier runs in the history make that less";
+  if (found.with_past < found.compared)
+    text += fmt::format("; {} of {} have earlier runs in the history", found.with_past, found.compared);
+  return text;
+}
+
 std::string outcome_of(const PastRun& before, const Comparison& found) {
   if (has_nothing_in_common(before, found)) return "not comparable: the runs have no case in common";
   return found.is_worse() ? "something got worse" : found.is_empty() ? "no difference" : "nothing got worse";
@@ -158,6 +171,7 @@ std::string comparison_text(const PastRun& before, const PastRun& after, const C
   add_part("better or otherwise", parts.better, text);
   add_part("changed", parts.changed, text);
   add_part("in one of the runs only", parts.one_sided, text);
+  if (const std::string limit = limit_line(found); !limit.empty()) text += limit + "\n";
   return text + compared_line(before, after, found) + "\n" + outcome_of(before, found) + "\n";
 }
 

@@ -12,6 +12,8 @@ namespace muster {
 
 /// `11 values compared; 5 not: times mean nothing there`: how many, and why not others.
 [[nodiscard]] std::string compared_line(const PastRun& before, const PastRun& after, const Comparison& found);
+/// `a value that is worse by 13 % is reported, half of them by 5 %`; empty: none has a bad side.
+[[nodiscard]] std::string limit_line(const Comparison& found);
 /// `something got worse`, `no difference`, ...
 [[nodiscard]] std::string outcome_of(const PastRun& before, const Comparison& found);
 
