@@ -110,7 +110,7 @@ std::string comparison_json(const PastRun& before, const PastRun& after, const C
                            {"values_new", list_of(found.values_new)},
                            {"relabelled", list_of(found.relabelled)},
                            {"values", counts_of(found)},
-                           {"values_said", compared_line(before, after, found)}};
+                           {"values_text", compared_line(before, after, found)}};
   return dump(all);
 }
 
