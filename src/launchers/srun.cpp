@@ -243,6 +243,7 @@ extern const LauncherSpec launcher_srun{
     .summary = "Slurm's srun, on the nodes of the allocation around muster.",
     .needs_allocation = true,
     .selects_gpus = true,
+    .reads_greetings_in_turn = false,
     .program = "srun",
     .ask = ask,
     .identify = identify,

@@ -21,7 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view agent_name = "muster-rank";
-constexpr std::array<std::string_view, 5> state_names{"running", "stopped", "uninterruptible", "zombie", "gone"};
+constexpr std::array<std::string_view, 6> state_names{"running", "stopped", "uninterruptible",
+                                                      "zombie",  "gone",    "traced"};
 
 std::string kernel_function(int pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/wchan");
@@ -77,8 +78,9 @@ int stopped_daemon_of(const std::set<int>& ports) {
   const char* job = std::getenv("SLURM_JOB_ID");
   int found = 0;
   each_process([&](int pid, const ProcessStatus& status) {
-    if (found != 0 || to_state(status.state) != ProcessState::stopped || !has_network_of_this_node(pid)) return;
-    const bool is_ours = !ports.empty() && is_daemon_of_one_launch(pid) && is_called_with(pid, ports);
+    if (found != 0 || to_state(status.state) != ProcessState::stopped) return;
+    const bool is_ours =
+        !ports.empty() && is_daemon_of_one_launch(pid) && has_network_of_this_node(pid) && is_called_with(pid, ports);
     if (is_ours || is_step_of_slurm(pid, job == nullptr ? "" : job)) found = pid;
   });
   return found;
@@ -102,7 +104,7 @@ bool is_of_this_launch(int pid, const std::string& tag) {
 std::vector<RankRemains> stopped_without_recorder(const std::string& tag, const std::vector<RankRemains>& known) {
   std::vector<RankRemains> found;
   each_process([&](int pid, const ProcessStatus& status) {
-    if (to_state(status.state) != ProcessState::stopped || !is_own_process(pid)) return;
+    if (!is_stopped(to_state(status.state)) || !is_own_process(pid)) return;
     const auto name = read_file(fmt::format("/proc/{}/comm", pid));
     const auto is_known = [&](const RankRemains& rank) { return rank.record.pid == pid; };
     if (!name || !name->starts_with(agent_name) || std::any_of(known.begin(), known.end(), is_known)) return;
@@ -110,7 +112,7 @@ std::vector<RankRemains> stopped_without_recorder(const std::string& tag, const 
     RankRemains remains;
     remains.record.pid = pid;
     remains.record.start_ticks = status.start_ticks;
-    remains.state = ProcessState::stopped;
+    remains.state = to_state(status.state);
     found.push_back(std::move(remains));
   });
   return found;
@@ -131,8 +133,9 @@ ProcessState state_of(const FlightRecord& record) {
 ProcessState to_state(char state) {
   switch (state) {
     case 'T':
-    case 't':
       return ProcessState::stopped;
+    case 't':
+      return ProcessState::traced;
     case 'D':
       return ProcessState::uninterruptible;
     case 'Z':

@@ -18,11 +18,16 @@ namespace muster {
 
 enum class ProcessState : std::uint8_t {
   running,          ///< R or S
-  stopped,          ///< T or t
+  stopped,          ///< T
   uninterruptible,  ///< D
   zombie,           ///< Z: dead, not yet reaped
   gone,             ///< no such pid, or the pid is another process by now
+  traced,           ///< t: a debugger, or strace for a moment
 };
+
+[[nodiscard]] constexpr bool is_stopped(ProcessState state) {
+  return state == ProcessState::stopped || state == ProcessState::traced;
+}
 [[nodiscard]] std::string_view to_string(ProcessState state);
 /// From the letter in /proc/PID/stat.
 [[nodiscard]] ProcessState to_state(char state);
@@ -87,8 +92,9 @@ struct LaunchFailure {
   std::string launcher_node;  ///< where the driver runs
   int launcher_pid = 0;
   ProcessState launcher_state = ProcessState::running;
-  std::string output;     ///< file with the standard error of ranks and launcher; empty: unknown
-  std::string complaint;  ///< its last line about an error of a rank; empty: none
+  bool is_given_up = false;  ///< for a stopped launcher, daemon or rank, before a deadline passed: nothing else counts
+  std::string output;        ///< file with the standard error of ranks and launcher; empty: unknown
+  std::string complaint;     ///< its last line about an error of a rank; empty: none
 };
 
 /// Who was where: one finding with reason, culprits, remedy. Pure.

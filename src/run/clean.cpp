@@ -225,7 +225,9 @@ void remove_unfinished_recorders(const std::string& tag) {
     struct stat status {};
     if (pid == 0 || ::lstat(entry->path().c_str(), &status) != 0) continue;
     const bool is_ours = S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
-    if (is_ours && !process_status(pid)) ::unlink(entry->path().c_str());
+    const auto process = process_status(pid);
+    const bool is_gone = !process || to_state(process->state) == ProcessState::zombie;
+    if (is_ours && is_gone) ::unlink(entry->path().c_str());
   }
 }
 

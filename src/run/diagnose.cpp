@@ -46,7 +46,8 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     inspection.foreign_caller = find_foreign_caller({launch.pid()});
     inspection.called_node.clear();
     inspection.launcher_ports = listening_ports(launch.pid());
-    here = half_greetings_of(tcp_connections(), sockets_in_this_network({launch.pid()}));
+    if (remote_.launcher->reads_greetings_in_turn)
+      here = half_greetings_of(tcp_connections(), sockets_in_this_network({launch.pid()}));
   }
   inspection.seen = autopsy(inspection);
   if (!launch.has_ended()) look_for_callers(std::move(here), inspection);
@@ -56,15 +57,9 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
-bool LaunchDiagnosis::sees_stopped_process(const Launch& launch, Inspection inspection) {
+std::vector<NodeAutopsy> LaunchDiagnosis::look_at_nodes(const Launch& launch, Inspection inspection) {
   if (launch.pid() > 0) inspection.launcher_ports = listening_ports(launch.pid());
-  const auto is_stopped = [](const RankRemains& rank) {
-    return rank.state == ProcessState::stopped || rank.parent_state == ProcessState::stopped;
-  };
-  const auto nodes = autopsy(inspection);
-  return std::any_of(nodes.begin(), nodes.end(), [&](const NodeAutopsy& node) {
-    return node.stopped_daemon != 0 || std::any_of(node.ranks.begin(), node.ranks.end(), is_stopped);
-  });
+  return autopsy(inspection);
 }
 
 void LaunchDiagnosis::look_for_callers(HalfGreetings here, Inspection& inspection) {
@@ -125,9 +120,7 @@ std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) 
 
 bool LaunchDiagnosis::must_end_daemons(const Inspection& inspection, const std::string& node) {
   if (!inspection.cut_off.empty()) return true;
-  const auto is_below_a_stopped_one = [](const RankRemains& rank) {
-    return rank.parent_state == ProcessState::stopped;
-  };
+  const auto is_below_a_stopped_one = [](const RankRemains& rank) { return is_stopped(rank.parent_state); };
   return std::any_of(inspection.seen.begin(), inspection.seen.end(), [&](const NodeAutopsy& seen) {
     return seen.node == node && std::any_of(seen.ranks.begin(), seen.ranks.end(), is_below_a_stopped_one);
   });
@@ -211,6 +204,7 @@ LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection
   failure.launcher_node = host_name();
   failure.launcher_pid = launch.pid();
   failure.launcher_state = inspection.launcher;
+  failure.is_given_up = inspection.is_given_up;
   failure.output = (inspection.folder / "stderr").string();
   failure.complaint = rank_complaint(launch.stderr_tail());
   return failure;
@@ -230,8 +224,7 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
 void LaunchDiagnosis::take_message(const Launch& launch, LaunchFailure& failure) {
   const bool has_ranks = std::any_of(failure.nodes.begin(), failure.nodes.end(),
                                      [](const NodeAutopsy& node) { return !node.answered || !node.ranks.empty(); });
-  if (launch.stage() != LaunchStage::start_up || has_ranks || !launch.end() || !failure.cut_off.empty())
-    return;
+  if (launch.stage() != LaunchStage::start_up || has_ranks || !launch.end() || !failure.cut_off.empty()) return;
   // How it ended is muster's doing.
   LauncherNotice notice = launch.notice();
   failure.notice.sentence = std::move(notice.sentence);
@@ -248,13 +241,14 @@ LaunchOutcome LaunchDiagnosis::explain_start(const Launch& launch, const LaunchF
   };
   const auto& culprits = outcome.finding.culprits;
   outcome.may_be_a_nodes = launch.stage() == LaunchStage::start_up && !failure.notice.is_first_cause &&
-                           failure.launcher_state != ProcessState::stopped &&
+                           !is_stopped(failure.launcher_state) &&
                            std::all_of(culprits.begin(), culprits.end(), is_of_launcher);
   return outcome;
 }
 
 LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& inspection) const {
   LaunchEvidence evidence{launch, inspection, program(), {}};
+  if (inspection.is_given_up) return {explain(failure_of(launch, inspection)), false};
   if (auto outcome = find_known_cause(evidence)) return std::move(*outcome);
   evidence.failure = failure_of(launch, inspection);
   LaunchFailure& failure = evidence.failure;

@@ -27,6 +27,12 @@ struct LaunchOutcome {
   bool is_of_single_nodes = false;  ///< what was reported is of each node alone: no network between them is the cause
 };
 
+/// What a launch was given up for before a deadline passed.
+struct StoppedProcesses {
+  bool is_launcher = false;
+  std::vector<NodeAutopsy> nodes = {};  ///< those that answered; on one at least, a daemon or a rank is stopped
+};
+
 class LaunchDiagnosis {
  public:
   /// Loop and options must outlive this.
@@ -43,6 +49,7 @@ class LaunchDiagnosis {
     std::vector<NodeAutopsy> seen;
     std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
+    bool is_given_up = false;                     ///< for stopped processes: the launcher, or some of those in `seen`
     std::optional<CrowdedPort> crowded_port;      ///< of the launcher, while ranks start
     std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, of one of its daemons or of a rank
     std::set<int> launcher_ports;                 ///< at which it listens
@@ -52,8 +59,8 @@ class LaunchDiagnosis {
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
   void look(const Launch& launch, Inspection& inspection);
-  /// Whether a rank, or a daemon of the launcher, is stopped now on any of the nodes that answer.
-  [[nodiscard]] bool sees_stopped_process(const Launch& launch, Inspection inspection);
+  /// Ranks and daemons of a launch that has not ended, where they stand.
+  [[nodiscard]] std::vector<NodeAutopsy> look_at_nodes(const Launch& launch, Inspection inspection);
   /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something
   /// would not end, with why.
   [[nodiscard]] std::map<std::string, std::string> clear_away(Launch& launch, const Inspection& inspection);

@@ -113,8 +113,11 @@ Finding find_cause(const FailureContext& context) {
                                              daemon_stopped};
   static constexpr Cause with_lost_nodes[] = {killed_by_launcher_report, killed_by_recorder, stopped, uninterruptible,
                                               unreachable};
-  const std::span<const Cause> causes =
-      context.silent_nodes.empty() ? std::span<const Cause>(with_all_nodes) : std::span<const Cause>(with_lost_nodes);
+  static constexpr Cause of_stopped_processes[] = {stopped, launcher_stopped, daemon_stopped,
+                                                   daemon_without_ranks_stopped};
+  const std::span<const Cause> causes = failure.is_given_up            ? std::span<const Cause>(of_stopped_processes)
+                                        : context.silent_nodes.empty() ? std::span<const Cause>(with_all_nodes)
+                                                                       : std::span<const Cause>(with_lost_nodes);
   for (const Cause cause : causes)
     if (Explained finding = cause(context)) return *finding;
   if (!failure.notice.sentence.empty() || context.alive().empty()) return no_rank_left(context);

@@ -213,13 +213,13 @@ Explained daemon_of_finished_ranks_lost(const FailureContext& context) {
   for (const NodeAutopsy& node : context.failure.nodes) {
     if (!node.answered || !node.ranks.empty()) continue;
     nodes.push_back(node.node);
-    finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
   }
   if (nodes.empty()) return std::nullopt;
+  // No culprit: a rank of the others that was killed below a shell leaves the same.
   finding.reason = fmt::format("{}: {} ended with it {}; the ranks on {} had finished", notice.sentence, names(who),
                                death_place(context.failure, &who.front().record()), human_list(nodes));
-  finding.remedy = fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator",
-                               human_list(nodes));
+  finding.remedy =
+      fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator", human_list(nodes));
   return finding;
 }
 

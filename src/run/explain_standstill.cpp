@@ -24,7 +24,7 @@ std::vector<std::string> names_not_resolved(const FailureContext& context) {
 }  // namespace
 
 Explained stopped(const FailureContext& context) {
-  const auto who = context.those([](const SeenRank& rank) { return rank.remains.state == ProcessState::stopped; });
+  const auto who = context.those([](const SeenRank& rank) { return is_stopped(rank.remains.state); });
   if (who.empty()) return std::nullopt;
   return Finding{
       Verdict::fail,
@@ -42,7 +42,7 @@ Explained launcher_stopped_outside_of_cases(const FailureContext& context) {
 
 Explained launcher_stopped(const FailureContext& context) {
   const LaunchFailure& failure = context.failure;
-  if (failure.launcher_state != ProcessState::stopped) return std::nullopt;
+  if (!is_stopped(failure.launcher_state)) return std::nullopt;
   const std::size_t waiting = context.alive().size();
   return Finding{
       Verdict::fail,
@@ -97,8 +97,7 @@ Explained daemon_stopped_outside_of_cases(const FailureContext& context) {
 }
 
 Explained daemon_stopped(const FailureContext& context) {
-  const auto theirs =
-      context.those([](const SeenRank& rank) { return rank.remains.parent_state == ProcessState::stopped; });
+  const auto theirs = context.those([](const SeenRank& rank) { return is_stopped(rank.remains.parent_state); });
   if (theirs.empty()) return std::nullopt;
   Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "are stopped" : "is stopped");
   finding.remedy = what_stopped_it(nodes_of(theirs));
@@ -117,8 +116,9 @@ Explained daemon_without_ranks_stopped(const FailureContext& context) {
     finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
   }
   if (nodes.empty()) return std::nullopt;
-  finding.reason = fmt::format("the launcher's daemon{} on {} {} stopped; the ranks there had finished or never started",
-                               nodes.size() == 1 ? "" : "s", human_list(words), nodes.size() == 1 ? "is" : "are");
+  finding.reason =
+      fmt::format("the launcher's daemon{} on {} {} stopped; the ranks there had finished or never started",
+                  nodes.size() == 1 ? "" : "s", human_list(words), nodes.size() == 1 ? "is" : "are");
   finding.remedy = what_stopped_it(human_list(nodes));
   return finding;
 }

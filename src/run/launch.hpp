@@ -77,7 +77,7 @@ class Launch {
   [[nodiscard]] bool is_flooded() const { return is_flooded_; }
 
   /// As if the deadline of its stage had passed: it waits for what will not come.
-  void give_up() { past_deadline_ = !end_.has_value(); }
+  void give_up() { past_deadline_ = past_deadline_ || !end_.has_value(); }
   /// TERM to the launcher's group, KILL after `grace_s`. Turn the loop until has_ended().
   void stop(double grace_s);
   /// Files that could not be written (disk full); one sentence, empty when all is well.

@@ -67,14 +67,13 @@ std::optional<LaunchOutcome> crowded_launcher_port(const LaunchEvidence& evidenc
 /// A stopped process or a node that can't be reached, which no other user makes: greetings that wait are not the cause
 /// then.
 bool has_cause_of_its_own(const LaunchDiagnosis::Inspection& inspection) {
-  const auto is_stopped = [](const RankRemains& rank) {
-    return rank.state == ProcessState::stopped || rank.program_state == ProcessState::stopped ||
-           rank.parent_state == ProcessState::stopped;
+  const auto has_stopped = [](const RankRemains& rank) {
+    return is_stopped(rank.state) || is_stopped(rank.program_state) || is_stopped(rank.parent_state);
   };
   const auto is_at_fault = [&](const NodeAutopsy& node) {
-    return !node.answered || std::any_of(node.ranks.begin(), node.ranks.end(), is_stopped);
+    return !node.answered || node.stopped_daemon != 0 || std::any_of(node.ranks.begin(), node.ranks.end(), has_stopped);
   };
-  return inspection.launcher == ProcessState::stopped || !inspection.cut_off.empty() ||
+  return is_stopped(inspection.launcher) || !inspection.cut_off.empty() ||
          std::any_of(inspection.seen.begin(), inspection.seen.end(), is_at_fault);
 }
 

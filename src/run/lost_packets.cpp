@@ -19,18 +19,21 @@ constexpr std::size_t most_paths = 4096;
 // A congested network loses some.
 constexpr std::uint64_t least_resent = 10;
 constexpr double least_share = 0.1;
+// A process that is busy accepts connections late, which their openers repeat.
+constexpr std::uint64_t of_opening = 3;
 
 }  // namespace
 
 std::vector<PathLoss> losses_of(const std::vector<TcpConnection>& connections, const std::set<std::string>& inodes) {
   std::map<std::pair<std::string, std::string>, PathLoss> paths;
   for (const TcpConnection& one : connections) {
-    if (one.local.host == one.remote.host || inodes.count(std::to_string(one.inode)) == 0) continue;
+    const bool is_of_the_launch = inodes.count(std::to_string(one.inode)) > 0;
+    if (one.local.host == one.remote.host || !is_of_the_launch || !one.is_unanswered) continue;
     PathLoss& path = paths[{one.local.host, one.remote.host}];
     path.local = one.local.host;
     path.remote = one.remote.host;
     path.sent += one.sent;
-    path.resent += one.resent;
+    path.resent += one.resent - std::min(one.resent, of_opening);
   }
   std::vector<PathLoss> found;
   for (auto& [ends, path] : paths)

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <fmt/format.h>
 #include <string>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
@@ -75,15 +75,22 @@ bool is_daemon_of_one_launch(int pid) {
   return trim(*name) == "prted" && line && line->find("prterun-") != line->npos;
 }
 
+namespace {
+
+/// Real, effective, saved and of the file system: programs that are set-uid root keep the user's as the real one.
+bool is_started_by_root(int pid) {
+  const auto status = read_file(fmt::format("/proc/{}/status", pid));
+  return status && status->find("\nUid:\t0\t0\t0\t0\n") != status->npos;
+}
+
+}  // namespace
+
 bool is_step_of_slurm(int pid, std::string_view job) {
-  struct stat status {};
-  const std::string folder = "/proc/" + std::to_string(pid);
-  const auto name = read_file(folder + "/comm");
+  const auto name = read_file(fmt::format("/proc/{}/comm", pid));
   // The arguments of another user's process may block the reader without end (FUSE).
-  if (job.empty() || !name || trim(*name) != "slurmstepd" || ::stat(folder.c_str(), &status) != 0 || status.st_uid != 0)
-    return false;
-  const auto line = read_file(folder + "/cmdline");
-  return line && line->find("[" + std::string(job) + ".") != line->npos;
+  if (job.empty() || !name || trim(*name) != "slurmstepd" || !is_started_by_root(pid)) return false;
+  const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
+  return line && line->find(fmt::format("[{}.", job)) != line->npos;
 }
 
 bool signal_process(int pid, std::uint64_t start_ticks, int signal) {

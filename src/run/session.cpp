@@ -114,7 +114,8 @@ class Session {
   [[nodiscard]] Way way_of(const JobShape& shape) const;
   [[nodiscard]] LaunchDiagnosis diagnosis_of(const Way& way);
   [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
-  [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
+  [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way,
+                                      const StoppedProcesses& stopped);
   [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
                                                            LaunchOutcome outcome);
@@ -366,13 +367,14 @@ void Session::carry_out(Task task) {
                true};
   } else {
     auto diagnosis = diagnosis_of(way);
-    await_launch(loop_, launch, diagnosis, inspection_of(launch, task.launch), [this] { return must_stop(); });
+    const auto stopped =
+        await_launch(loop_, launch, diagnosis, inspection_of(launch, task.launch), [this] { return must_stop(); });
     has_lost_its_folder = launch.has_ended() && !launch.world() && task.collisions < most_collisions && !must_stop() &&
                           has_collided(launch.stderr_tail());
     if (has_lost_its_folder)
       outcome = clear_collision(launch, task.launch, way);
     else if (!launch.is_clean())
-      outcome = examine(launch, task.launch, way);
+      outcome = examine(launch, task.launch, way, stopped);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -410,12 +412,18 @@ LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& plan
   return outcome;
 }
 
-LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
+LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way,
+                               const StoppedProcesses& stopped) {
   const auto& shape = planned.shape;
   LaunchDiagnosis diagnosis = diagnosis_of(way);
   LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
   const bool has_ended = launch.has_ended();
-  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) diagnosis.look(launch, inspection);
+  inspection.is_given_up = stopped.is_launcher || !stopped.nodes.empty();
+  inspection.seen = stopped.nodes;
+  if (stopped.is_launcher)
+    inspection.launcher = ProcessState::stopped;
+  else if (!inspection.is_given_up && !must_stop() && launch.refusal().empty() && !launch.wrong_names())
+    diagnosis.look(launch, inspection);
   for (const auto& [node, why] : diagnosis.clear_away(launch, inspection)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto outcome = diagnosis.diagnose(launch, inspection);

@@ -107,13 +107,18 @@ void watch_parent(const FlightRecorder::Layout& layout) {
   const int signal = SIGRTMAX - 5;
   int asked = 0;
   struct sigaction now {};
-  if (layout.parent.load() == 0 || prctl(PR_GET_PDEATHSIG, &asked) != 0 || asked != 0 ||
-      sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+  if (layout.parent.load() == 0 || prctl(PR_GET_PDEATHSIG, &asked) != 0 || sigaction(signal, nullptr, &now) != 0)
     return;
+  const bool is_plain = (now.sa_flags & SA_SIGINFO) == 0;
+  // A library has taken the signal since: it must not get ours.
+  if (asked == signal && !(is_plain && now.sa_handler == on_end_of_parent)) prctl(PR_SET_PDEATHSIG, 0);
+  if (asked != 0 || !is_plain || now.sa_handler != SIG_DFL) return;
   struct sigaction ours {};
   ours.sa_handler = on_end_of_parent;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  if (sigaction(signal, &ours, nullptr) == 0) prctl(PR_SET_PDEATHSIG, signal);
+  if (sigaction(signal, &ours, nullptr) != 0 || prctl(PR_SET_PDEATHSIG, signal) != 0) return;
+  // It may have ended before.
+  on_end_of_parent(signal);
 }
 
 }  // namespace

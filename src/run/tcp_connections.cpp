@@ -47,6 +47,7 @@ bool read_counters(std::span<const std::byte> attributes, TcpConnection& connect
       connection.segments_out = info.tcpi_data_segs_out;
       connection.sent = info.tcpi_segs_out;
       connection.resent = info.tcpi_total_retrans;
+      connection.is_unanswered = info.tcpi_unacked > 0;
       return true;
     }
     attributes = attributes.subspan(std::min<std::size_t>(RTA_ALIGN(head.rta_len), attributes.size()));

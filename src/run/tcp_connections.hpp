@@ -31,6 +31,7 @@ struct TcpConnection {
   std::uint64_t segments_out = 0;  ///< with data
   std::uint64_t sent = 0;          ///< segments in all, those sent again included
   std::uint64_t resent = 0;        ///< of these
+  bool is_unanswered = false;      ///< segments were sent that the other side has not acknowledged
   friend bool operator==(const TcpConnection&, const TcpConnection&) = default;
 };
 

@@ -320,25 +320,39 @@ TEST(ExplainTest, ADaemonThatEndedBeforeItsRanksIsNamed) {
   LaunchFailure asked = lost;
   asked.nodes[0].ranks.pop_back();
   asked.nodes[0].ranks[0].record.signal_s = now - 3;
-  EXPECT_EQ(explain(asked).reason.find("daemon"), std::string::npos) << "it was asked to end, and its daemon did not wait";
+  EXPECT_EQ(explain(asked).reason.find("daemon"), std::string::npos)
+      << "it was asked to end, and its daemon did not wait";
   // The launcher ended, and every daemon after it.
   lost.nodes[1].ranks[0].record.orphaned_s = now - 5;
   EXPECT_EQ(explain(lost).reason.find("daemon"), std::string::npos);
 }
 
 TEST(ExplainTest, ADaemonIsLostWhereItsRanksHadFinished) {
-  LaunchFailure lost = ended(failure({node("nid001", {}), node("nid002", {in_state(2, gone), in_state(3, gone)})}, 4,
-                                     "finish"));
+  LaunchFailure lost =
+      ended(failure({node("nid001", {}), node("nid002", {in_state(2, gone), in_state(3, gone)})}, 4, "finish"));
   for (RankRemains& rank : lost.nodes[1].ranks) rank.record.phase = Phase::finishing;
   lost.notice.sentence = "the launcher lost its proxy on a node";
   lost.notice.is_about_a_node = true;
   expect(lost,
          "the launcher lost its proxy on a node: ranks 2 and 3 on nid002 ended with it while finishing; the ranks on "
          "nid001 had finished",
-         {"daemon"}, "see what ended the daemon on nid001");
-  EXPECT_EQ(explain(lost).culprits.front().node, "nid001");
+         {}, "see what ended the daemon on nid001");
   lost.stage = "start-up";
   EXPECT_EQ(explain(lost).reason.find("had finished"), std::string::npos) << "they may not have started";
+}
+
+// While ranks start, they wait for file systems, and nodes that are busy answer late.
+TEST(ExplainTest, ALaunchThatWasGivenUpForAStoppedProcessBlamesNothingElse) {
+  LaunchFailure given_up =
+      failure({node("nid001", {in_state(0, ProcessState::uninterruptible), in_state(1, gone)})}, 2, "start-up");
+  given_up.is_given_up = true;
+  given_up.launcher_state = ProcessState::stopped;
+  const Finding finding = explain(given_up);
+  EXPECT_EQ(finding.reason.rfind("the launcher ", 0), 0U) << finding.reason;
+  EXPECT_NE(finding.reason.find(" is stopped"), std::string::npos) << finding.reason;
+  given_up.launcher_state = ProcessState::running;
+  given_up.nodes[0].ranks[0].parent_state = ProcessState::stopped;
+  EXPECT_NE(explain(given_up).reason.find("daemon on nid001"), std::string::npos) << explain(given_up).reason;
 }
 
 TEST(ExplainTest, AStoppedDaemonWithoutRanks) {

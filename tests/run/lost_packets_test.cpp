@@ -61,13 +61,18 @@ TEST(LostPackets, ConnectionsOfALaunchAreSummedByAddresses) {
     one.inode = inode;
     one.sent = 100;
     one.resent = resent;
+    one.is_unanswered = true;
     return one;
   };
-  EXPECT_EQ(losses_of({connection("10.0.0.2", 7, 1), connection("10.0.0.2", 8, 2), connection("10.0.0.3", 8, 3),
-                       connection("10.0.0.2", 9, 4), connection("10.0.0.1", 8, 5)},
+  EXPECT_EQ(losses_of({connection("10.0.0.2", 7, 11), connection("10.0.0.2", 8, 12), connection("10.0.0.3", 8, 13),
+                       connection("10.0.0.2", 9, 14), connection("10.0.0.1", 8, 15)},
                       {"7", "8"}),
-            (std::vector<PathLoss>{{"10.0.0.1", "10.0.0.2", 200, 3}, {"10.0.0.1", "10.0.0.3", 100, 3}}))
+            (std::vector<PathLoss>{{"10.0.0.1", "10.0.0.2", 200, 17}, {"10.0.0.1", "10.0.0.3", 100, 10}}))
       << "9 is of another process; of this node's own addresses none is lost";
+  EXPECT_EQ(losses_of({connection("10.0.0.2", 7, 2)}, {"7"}).at(0).resent, 0U) << "while it was opened";
+  TcpConnection answered = connection("10.0.0.2", 7, 50);
+  answered.is_unanswered = false;
+  EXPECT_TRUE(losses_of({answered}, {"7"}).empty()) << "nothing waits for what was lost earlier";
 }
 
 }  // namespace
