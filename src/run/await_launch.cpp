@@ -14,7 +14,7 @@ namespace {
 
 // Often enough that a launcher which is stopped and continued in turn is not always seen while it is stopped.
 constexpr double look_every_s = 0.25;
-constexpr double stopped_s = 3;  // a stop of a moment is no fault
+constexpr double stopped_s = 3;  // a shorter stop does not count
 constexpr double usual_start_s = 15;
 constexpr double usual_finish_s = 3;
 constexpr double second_look_s = 1;
