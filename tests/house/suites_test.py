@@ -12,7 +12,7 @@ import unittest.mock
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
-from suite import names, page, running  # noqa: E402
+from suite import building, names, page, running  # noqa: E402
 
 
 class Suites(unittest.TestCase):
@@ -143,6 +143,30 @@ expected 1, found 2
 The following tests FAILED:
 \t  2 - A.Fails (Failed)
 """
+
+
+class Building(unittest.TestCase):
+    def build(self, folder, script):
+        """What it prints, with a cmake that is this script."""
+        tools = pathlib.Path(folder, "tools")
+        tools.mkdir()
+        (tools / "cmake").write_text(f"#!/bin/sh\ncd {folder}\n{script}\n")
+        (tools / "cmake").chmod(0o755)
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()), \
+                unittest.mock.patch.dict(os.environ, {"PATH": f"{tools}:{os.environ['PATH']}"}):
+            building.build("asan", ["all"], 1, pathlib.Path(folder))
+        return out.getvalue()
+
+    def test_an_outdated_precompiled_header_is_built_again(self):
+        complaint = "fatal error: file 'stddef.h' has been modified since the precompiled header 'cmake_pch.hxx.pch' was built"
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "cmake_pch.hxx.pch").touch()
+            printed = self.build(folder, f'[ ! -e cmake_pch.hxx.pch ] || {{ echo "{complaint}"; exit 1; }}')
+        self.assertIn("building the precompiled headers again", printed)
+
+    def test_another_error_is_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(building.Failed):
+            self.build(folder, "echo 1 error generated.; exit 1")
 
 
 class Progress(unittest.TestCase):
