@@ -70,6 +70,8 @@ struct NodeAutopsy {
 /// launchers that started these ranks: on a node that their network has lost, nothing else does.
 [[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false,
                                                bool ends_daemons = false);
+/// Ends them alone, as after the launcher has ended: what they recorded stays.
+void end_ranks_on_this_node(const std::string& tag, double grace_s);
 
 /// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older
 /// than `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.
@@ -88,6 +90,7 @@ struct LaunchFailure {
   bool is_per_node = false;   ///< ranks of one node do not wait for those of others within a case
   LauncherNotice notice;      ///< the launcher's notice, once it ended
   int launcher_status = -1;   ///< -1: still running at the time
+  bool has_shells = false;    ///< ranks may be below a shell, of a wrapper or of the user's launch line
   std::string launcher;       ///< `mpirun`
   std::string launcher_node;  ///< where the driver runs
   int launcher_pid = 0;

@@ -249,16 +249,27 @@ void forget_old_launches(double age_s) {
   remove_shared_memory(old);
 }
 
+namespace {
+
+void end_all(const Remains& remains, double grace_s) {
+  signal_all(remains, SIGTERM);
+  signal_all(remains, SIGCONT);  // a stopped one sees TERM only now
+  if (wait_until_ended(remains, grace_s)) return;
+  signal_all(remains, SIGKILL);
+  wait_until_ended(remains, unkillable_s);
+}
+
+}  // namespace
+
+void end_ranks_on_this_node(const std::string& tag, double grace_s) {
+  end_all({tag, read_recorders(recorder_folder(), tag), true}, grace_s);
+}
+
 std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended, bool ends_daemons) {
   Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended};
   const Records& records = remains.records;
   if (!all_ended(remains)) {
-    signal_all(remains, SIGTERM);
-    signal_all(remains, SIGCONT);  // a stopped one sees TERM only now
-    if (!wait_until_ended(remains, grace_s)) {
-      signal_all(remains, SIGKILL);
-      wait_until_ended(remains, unkillable_s);
-    }
+    end_all(remains, grace_s);
     // One that had only just started may have made its recorder in the meantime.
     remains.records = read_recorders(recorder_folder(), tag);
   }

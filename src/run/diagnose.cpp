@@ -205,6 +205,7 @@ LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection
   failure.launcher_pid = launch.pid();
   failure.launcher_state = inspection.launcher;
   failure.is_given_up = inspection.is_given_up;
+  failure.has_shells = !options_.wrapper.empty() || options_.line != nullptr;
   failure.output = (inspection.folder / "stderr").string();
   failure.complaint = rank_complaint(launch.stderr_tail());
   return failure;

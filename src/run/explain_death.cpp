@@ -213,9 +213,10 @@ Explained daemon_of_finished_ranks_lost(const FailureContext& context) {
   for (const NodeAutopsy& node : context.failure.nodes) {
     if (!node.answered || !node.ranks.empty()) continue;
     nodes.push_back(node.node);
+    // A rank of the others that was killed below a shell leaves the same.
+    if (!context.failure.has_shells) finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
   }
   if (nodes.empty()) return std::nullopt;
-  // No culprit: a rank of the others that was killed below a shell leaves the same.
   finding.reason = fmt::format("{}: {} ended with it {}; the ranks on {} had finished", notice.sentence, names(who),
                                death_place(context.failure, &who.front().record()), human_list(nodes));
   finding.remedy =

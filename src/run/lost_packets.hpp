@@ -23,7 +23,8 @@ struct PathLoss {
   friend bool operator==(const PathLoss&, const PathLoss&) = default;
 };
 
-/// Of the connections with these sockets. Pure.
+/// Of the connections with these sockets in which something sent is not acknowledged yet: what was lost before, nothing
+/// waits for. Up to three segments of each that were sent again are those of its opening. Pure.
 [[nodiscard]] std::vector<PathLoss> losses_of(const std::vector<TcpConnection>& connections,
                                               const std::set<std::string>& inodes);
 

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <poll.h>
 #include <string_view>
 #include <sys/prctl.h>
@@ -84,25 +83,43 @@ bool is_late(const FlightRecord& record, double grace_s) {
   return record.deadline_s > 0 && monotonic_seconds() > record.deadline_s + grace_s;
 }
 
+/// For how long something has held.
+class HoldsSince {
+ public:
+  /// Seconds; -1: it does not hold.
+  double look(bool holds) {
+    const double now = monotonic_seconds();
+    if (!holds) from_ = -1;
+    if (holds && from_ < 0) from_ = now;
+    return holds ? now - from_ : -1;
+  }
+
+ private:
+  double from_ = -1;
+};
+
 /// Returns when ranks and their recorders are gone, or after it has ended them.
 void watch(const std::string& tag, const WatchdogTimes& times) {
-  std::optional<double> orphaned;
-  std::optional<double> ended;
+  HoldsSince orphaned;
+  HoldsSince ended;
+  bool has_ended_them = false;
   for (;;) {
     auto live = read_recorders(recorder_folder(), tag);
     if (live.empty()) return;
     std::erase_if(live, [](const FlightRecord& record) { return !is_live(record); });
-    const auto since = [now = monotonic_seconds()](bool holds, std::optional<double>& from) {
-      if (!holds) from.reset();
-      if (holds && !from) from = now;
-      return from ? now - *from : -1.0;
-    };
-    const double orphaned_s = since(std::any_of(live.begin(), live.end(), is_orphan), orphaned);
-    const double ended_s = since(live.empty(), ended);
+    const double orphaned_s = orphaned.look(std::any_of(live.begin(), live.end(), is_orphan));
+    const double ended_s = ended.look(live.empty());
     const auto is_past = [&](const FlightRecord& record) { return is_late(record, times.grace_s); };
-    if (std::any_of(live.begin(), live.end(), is_past) || orphaned_s > times.orphan_s || ended_s > times.grace_s) {
+    const bool is_to_end = orphaned_s > times.orphan_s;
+    if (std::any_of(live.begin(), live.end(), is_past) || (is_to_end && has_ended_them) || ended_s > times.grace_s) {
       (void)clean_this_node(tag, kill_grace_s, true, true);
       return;
+    }
+    // A driver that lives is about to examine what they recorded.
+    if (is_to_end) {
+      has_ended_them = true;
+      end_ranks_on_this_node(tag, kill_grace_s);
+      continue;
     }
     wait_for(live, live.empty() ? std::min(times.look_s, look_at_ruins_s) : times.look_s);
   }

@@ -17,9 +17,10 @@ struct WatchdogTimes {
 
 /// Forks the node's watchdog of launch `tag`, unless it is there already; call it after the recorder is made and before
 /// MPI starts and before any thread. It ends with the last recorder. Where a rank is past its recorded deadline by more
-/// than the grace, or its parent has ended, all ranks of the launch on this node, their programs and the launcher's daemon
-/// are ended and what they left is removed (clean_this_node): the driver, the launcher, its daemon or the network is lost. Stopping or
-/// killing ranks does not stop it. Where it can't be forked there is none.
+/// than the grace, or its parent has ended, all ranks of the launch on this node, their programs and the launcher's
+/// daemon are ended: the driver, the launcher, its daemon or the network is lost. What they left is removed
+/// (clean_this_node), after the end of the parent only when the grace has passed. Stopping or killing ranks does not
+/// stop it. Where it can't be forked there is none.
 void start_watchdog(const std::string& tag, const WatchdogTimes& times = {});
 
 }  // namespace muster

@@ -202,11 +202,11 @@ class OnTwoNodes(OnNodes):
         return run
 
     def test_link_cut(self):
-        self.lose(self.cluster.cut, DEADLINE + 15)
+        self.lose(self.cluster.cut, DEADLINE + 20)
 
     def test_nothing_stays_on_a_node_that_was_cut_off(self):
         """Nothing reaches it any more: its watchdog ends the ranks, and the daemon that started them."""
-        self.lose(self.cluster.cut, DEADLINE + 15)
+        self.lose(self.cluster.cut, DEADLINE + 20)
         holder = self.cluster.holder("nid002")
         self.assertNotEqual(self.cluster.processes("nid002"), [holder])
         is_alone = support.wait_until(lambda: self.cluster.processes("nid002") == [holder], 60 * support.SLOWNESS)
@@ -227,7 +227,7 @@ class OnTwoNodes(OnNodes):
         self.assert_nodes_clean()
 
     def test_node_gone(self):
-        self.lose(self.cluster.remove, DEADLINE + 15)
+        self.lose(self.cluster.remove, DEADLINE + 20)
 
     def test_node_that_is_cut_off_from_the_start(self):
         self.cluster.cut("nid002")

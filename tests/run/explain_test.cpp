@@ -336,7 +336,10 @@ TEST(ExplainTest, ADaemonIsLostWhereItsRanksHadFinished) {
   expect(lost,
          "the launcher lost its proxy on a node: ranks 2 and 3 on nid002 ended with it while finishing; the ranks on "
          "nid001 had finished",
-         {}, "see what ended the daemon on nid001");
+         {"daemon"}, "see what ended the daemon on nid001");
+  EXPECT_EQ(explain(lost).culprits.front().node, "nid001");
+  lost.has_shells = true;
+  EXPECT_TRUE(explain(lost).culprits.empty()) << "a shell may report that a rank was killed";
   lost.stage = "start-up";
   EXPECT_EQ(explain(lost).reason.find("had finished"), std::string::npos) << "they may not have started";
 }

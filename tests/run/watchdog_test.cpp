@@ -143,26 +143,45 @@ TEST_F(WatchdogTest, RecordersThatNoDriverRemovesGo) {
   EXPECT_TRUE(becomes_true([&] { return read_recorders(folder_.path, tag_).empty() && !is_watched(tag_); }));
 }
 
-// A daemon of the launcher that was killed: nobody else would end its ranks.
-TEST_F(WatchdogTest, EndsRanksWhoseParentHasEnded) {
-  const fs::path reported = folder_.path / "pid";
-  RankProcess daemon(folder_.path, tag_ + "daemon", [&](FlightRecorder&) {
-    if (fork() == 0) {
-      const auto recorder = FlightRecorder::create(folder_.path, tag_);
-      start_watchdog(tag_, quick);
-      std::ofstream(reported) << getpid() << std::flush;
-      for (;;) pause();
-    }
-    RankProcess::hang();
-  });
-  ASSERT_TRUE(becomes_true([&] { return fs::exists(reported) && fs::file_size(reported) > 0; }));
-  int rank = 0;
-  std::ifstream(reported) >> rank;
-  ASSERT_GT(rank, 1);
-  EXPECT_FALSE(has_ended(rank));
-  kill(daemon.pid, SIGKILL);
-  daemon.wait();
-  EXPECT_TRUE(becomes_true([&] { return has_ended(rank); }));
+// A daemon of the launcher that was killed: nothing else would end its rank.
+class Orphans : public WatchdogTest {
+ protected:
+  /// Ends the parent of a rank.
+  void orphan(const WatchdogTimes& times) {
+    const fs::path reported = folder_.path / "pid";
+    RankProcess daemon(folder_.path, tag_ + "daemon", [&](FlightRecorder&) {
+      if (fork() == 0) {
+        const auto recorder = FlightRecorder::create(folder_.path, tag_);
+        start_watchdog(tag_, times);
+        std::ofstream(reported) << getpid() << std::flush;
+        for (;;) pause();
+      }
+      RankProcess::hang();
+    });
+    ASSERT_TRUE(becomes_true([&] { return fs::exists(reported) && fs::file_size(reported) > 0; }));
+    std::ifstream(reported) >> rank_;
+    ASSERT_GT(rank_, 1);
+    EXPECT_FALSE(has_ended(rank_));
+    kill(daemon.pid, SIGKILL);
+    daemon.wait();
+  }
+
+  int rank_ = 0;
+};
+
+TEST_F(Orphans, AreEndedAndTheirRecordersGo) {
+  orphan(quick);
+  EXPECT_TRUE(becomes_true([&] { return has_ended(rank_); }));
+  EXPECT_TRUE(becomes_true([&] { return read_recorders(folder_.path, tag_).empty() && !is_watched(tag_); }));
+}
+
+TEST_F(Orphans, LeaveTheirRecordersToADriverForAWhile) {
+  orphan({.grace_s = 3600, .orphan_s = 0.1, .look_s = 0.02});
+  EXPECT_TRUE(becomes_true([&] { return has_ended(rank_); }));
+  EXPECT_EQ(read_recorders(folder_.path, tag_).size(), 1u);
+  EXPECT_TRUE(is_watched(tag_));
+  for (const auto& record : read_recorders(folder_.path, tag_)) fs::remove(record.file);
+  EXPECT_TRUE(becomes_true([&] { return !is_watched(tag_); }));
 }
 
 /// From here on this process and its children have the calls of Linux 4.18 (EL8): no pidfd_open, no pidfd_send_signal.
