@@ -95,7 +95,7 @@ def one(entry, number, seed, clusters):
     """The record of one run. Raises Missed where the run was over before the fault."""
     choice = random.Random(f"{seed} {entry.name} {number}")
     cluster = clusters.get(entry.machine)
-    scene = live_machines.Scene(cluster, live_machines.MACHINES[entry.machine], choice)
+    scene = live_machines.FaultContext(cluster, live_machines.MACHINES[entry.machine], choice)
     left = ["not looked at"]
     try:
         run = scene.new_run(entry.checks(scene), entry.options(scene), entry.env(scene))

@@ -11,7 +11,7 @@ KILL, STOP, SEGV = signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV
 
 
 class Entry(typing.NamedTuple):
-    """`kinds` are right; the first is the row of the confusion matrix. `at_fault` must be named (roles of a Scene), `tolerated` may be:
+    """`kinds` are right; the first is the row of the confusion matrix. `at_fault` must be named (roles of a FaultContext), `tolerated` may be:
     evidence does not tell them apart. A kind `pass`: the fault may do no harm, as MPI's transport repairs it."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Faults that live runs meet: functions of a Scene (live_machines.py). Each leaves its undoing to the end of the cluster, or of the scene.
+"""Faults that live runs meet: functions of a FaultContext (live_machines.py). Each leaves its undoing to the end of the cluster, or of the scene.
 Part of live.py."""
 import os
 import pathlib

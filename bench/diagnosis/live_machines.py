@@ -76,7 +76,7 @@ class Clusters:
             self.drop(name)
 
 
-class Scene:
+class FaultContext:
     """One run on a cluster, with the node and the rank that the fault will hit."""
 
     def __init__(self, cluster, machine, random):

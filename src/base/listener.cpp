@@ -8,22 +8,22 @@ namespace muster {
 
 namespace {
 
-class KeptConnection;
+class UvConnection;
 
 // What the driver holds. Dropping it closes the connection.
 class TcpConnection final : public Listener::Connection {
  public:
-  explicit TcpConnection(std::shared_ptr<KeptConnection> kept) : kept_(std::move(kept)) {}
+  explicit TcpConnection(std::shared_ptr<UvConnection> kept) : kept_(std::move(kept)) {}
   ~TcpConnection() override;
   void send(std::vector<std::byte> bytes) override;
   void close() override;
   [[nodiscard]] bool has_unread() const override;
 
  private:
-  std::shared_ptr<KeptConnection> kept_;
+  std::shared_ptr<UvConnection> kept_;
 };
 
-class KeptConnection final : public UvHandle {
+class UvConnection final : public UvHandle {
  public:
   using UvHandle::UvHandle;
 
@@ -59,7 +59,7 @@ class KeptConnection final : public UvHandle {
     if (is_closing_ || !is_open(tcp_)) return;
     is_closing_ = true;
     uv_read_stop(stream());
-    const auto shut = [](uv_shutdown_t* request, int) { UvHandle::of<KeptConnection>(request->handle)->abandon(); };
+    const auto shut = [](uv_shutdown_t* request, int) { UvHandle::of<UvConnection>(request->handle)->abandon(); };
     if (uv_stream_get_write_queue_size(stream()) == 0 || uv_shutdown(&shutdown_, stream(), shut) != 0) return abandon();
     uv_unref(reinterpret_cast<uv_handle_t*>(&tcp_));
   }
@@ -88,7 +88,7 @@ class KeptConnection final : public UvHandle {
   };
 
   static void on_read(uv_stream_t* stream, ssize_t count, const uv_buf_t* buffer) {
-    const auto self = of<KeptConnection>(stream);
+    const auto self = of<UvConnection>(stream);
     if (count == 0) return;
     self->loop().turned();
     const auto owner = self->owner_.lock();
@@ -178,7 +178,7 @@ struct Listener::Implementation final : UvHandle {
     }
     if (uv_is_active(reinterpret_cast<uv_handle_t*>(&self->pause_)) == 0)
       uv_timer_start(&self->pause_, go_on, pause_milliseconds, 0);
-    auto kept = std::make_shared<KeptConnection>(self->loop());
+    auto kept = std::make_shared<UvConnection>(self->loop());
     if (!kept->accept(server)) return;
     const auto connection = std::make_shared<TcpConnection>(kept);
     kept->read(connection);

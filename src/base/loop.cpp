@@ -110,9 +110,9 @@ void Loop::run_until(const std::function<bool()>& done) {
 
 namespace {
 
-class KeptTimer final : public UvHandle {
+class UvTimer final : public UvHandle {
  public:
-  KeptTimer(Loop::Implementation& loop, std::function<void()> act, bool is_repeated)
+  UvTimer(Loop::Implementation& loop, std::function<void()> act, bool is_repeated)
       : UvHandle(loop), act_(std::move(act)), is_repeated_(is_repeated) {}
 
   void start(double seconds) {
@@ -129,7 +129,7 @@ class KeptTimer final : public UvHandle {
 
  private:
   static void on_time(uv_timer_t* timer) {
-    const auto self = of<KeptTimer>(timer);
+    const auto self = of<UvTimer>(timer);
     self->loop().turned();
     if (!self->is_repeated_) close(self->timer_);
     self->act_();
@@ -144,23 +144,23 @@ class KeptTimer final : public UvHandle {
 
 class Loop::Timer {
  public:
-  explicit Timer(std::shared_ptr<KeptTimer> kept) : kept_(std::move(kept)) {}
+  explicit Timer(std::shared_ptr<UvTimer> kept) : kept_(std::move(kept)) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
   ~Timer() { kept_->abandon(); }
 
  private:
-  std::shared_ptr<KeptTimer> kept_;
+  std::shared_ptr<UvTimer> kept_;
 };
 
 std::shared_ptr<Loop::Timer> Loop::after(double seconds, std::function<void()> act) {
-  auto kept = std::make_shared<KeptTimer>(*implementation_, std::move(act), false);
+  auto kept = std::make_shared<UvTimer>(*implementation_, std::move(act), false);
   kept->start(seconds);
   return std::make_shared<Timer>(std::move(kept));
 }
 
 std::shared_ptr<Loop::Timer> Loop::every(double seconds, std::function<void()> act) {
-  auto kept = std::make_shared<KeptTimer>(*implementation_, std::move(act), true);
+  auto kept = std::make_shared<UvTimer>(*implementation_, std::move(act), true);
   kept->start(seconds);
   return std::make_shared<Timer>(std::move(kept));
 }
@@ -198,9 +198,9 @@ FormerDispositions& former_dispositions() {
   return dispositions;
 }
 
-class KeptSignal final : public UvHandle {
+class UvSignal final : public UvHandle {
  public:
-  KeptSignal(Loop::Implementation& loop, std::function<void(int)> act) : UvHandle(loop), act_(std::move(act)) {}
+  UvSignal(Loop::Implementation& loop, std::function<void(int)> act) : UvHandle(loop), act_(std::move(act)) {}
 
   void start(int signal) {
     number_ = signal;
@@ -221,7 +221,7 @@ class KeptSignal final : public UvHandle {
 
  private:
   static void on_arrival(uv_signal_t* handle, int signal) {
-    const auto self = of<KeptSignal>(handle);
+    const auto self = of<UvSignal>(handle);
     self->loop().turned();
     if (is_open(self->signal_)) self->act_(signal);
   }
@@ -235,17 +235,17 @@ class KeptSignal final : public UvHandle {
 
 class Loop::SignalWatch {
  public:
-  explicit SignalWatch(std::shared_ptr<KeptSignal> kept) : kept_(std::move(kept)) {}
+  explicit SignalWatch(std::shared_ptr<UvSignal> kept) : kept_(std::move(kept)) {}
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch() { kept_->abandon(); }
 
  private:
-  std::shared_ptr<KeptSignal> kept_;
+  std::shared_ptr<UvSignal> kept_;
 };
 
 std::shared_ptr<Loop::SignalWatch> Loop::on_signal(int signal, std::function<void(int)> act) {
-  auto kept = std::make_shared<KeptSignal>(*implementation_, std::move(act));
+  auto kept = std::make_shared<UvSignal>(*implementation_, std::move(act));
   kept->start(signal);
   return std::make_shared<SignalWatch>(std::move(kept));
 }

@@ -13,7 +13,7 @@ namespace {
 /// The GPU of each rank, or `0,1`; empty where one has none.
 std::vector<std::string> gpus_of(const Placement& placement) {
   std::vector<std::string> gpus;
-  for (const RankSeat& seat : placement.ranks) {
+  for (const RankPlacement& seat : placement.ranks) {
     std::vector<std::string> numbers;
     for (const int gpu : gpus_of(seat)) numbers.push_back(std::to_string(gpu));
     if (!numbers.empty()) gpus.push_back(join(numbers, ","));
@@ -31,7 +31,7 @@ bool are_in_order(const std::vector<std::string>& gpus) {
 bool are_packed(const NodeParts& node, const Placement& placement, int width) {
   int last = -1;
   int next = 0;
-  for (const RankSeat& seat : placement.ranks) {
+  for (const RankPlacement& seat : placement.ranks) {
     const CpuMask domains = node.layout.domains_of(seat.cpus);
     if (domains.count() > 1 || domains.lowest() < last) return false;
     if (domains.lowest() != last && !domains.empty())
@@ -48,18 +48,18 @@ bool are_packed(const NodeParts& node, const Placement& placement, int width) {
 
 std::string srun_masks(const Placement& placement) {
   std::vector<std::string> masks;
-  for (const RankSeat& seat : placement.ranks) masks.push_back(seat.cpus.hex());
+  for (const RankPlacement& seat : placement.ranks) masks.push_back(seat.cpus.hex());
   return "--cpu-bind=mask_cpu:" + join(masks, ",");
 }
 
 std::string srun_gpus(const Placement& placement) {
   const auto gpus = gpus_of(placement);
   if (gpus.empty()) return {};
-  const auto has_several = [](const RankSeat& seat) { return !seat.more_gpus.empty(); };
+  const auto has_several = [](const RankPlacement& seat) { return !seat.more_gpus.empty(); };
   if (std::none_of(placement.ranks.begin(), placement.ranks.end(), has_several))
     return "--gpu-bind=map_gpu:" + join(gpus, ",");
   std::vector<std::string> masks;
-  for (const RankSeat& seat : placement.ranks) {
+  for (const RankPlacement& seat : placement.ranks) {
     CpuMask mask;
     for (const int gpu : gpus_of(seat)) mask.add(gpu);
     masks.push_back(mask.hex());
@@ -92,8 +92,8 @@ std::vector<std::string> rankfile(const Layout& layout, const Placement& placeme
 
 std::string mpirun_mapping(const NodeParts& node, const Placement& placement) {
   const Layout& layout = node.layout;
-  const bool has_gpus =
-      std::any_of(placement.ranks.begin(), placement.ranks.end(), [](const RankSeat& seat) { return seat.gpu >= 0; });
+  const bool has_gpus = std::any_of(placement.ranks.begin(), placement.ranks.end(),
+                                    [](const RankPlacement& seat) { return seat.gpu >= 0; });
   if (placement.ranks.empty() || has_gpus || node.usable() != layout.cpus()) return {};
   const int width = core_numbers(layout, placement.ranks[0].cpus).count();
   const std::size_t domains = std::max<std::size_t>(1, layout.domains.size());
@@ -101,14 +101,14 @@ std::string mpirun_mapping(const NodeParts& node, const Placement& placement) {
   if (each * domains != placement.ranks.size() || !are_packed(node, placement, width)) return {};
   for (const auto& [number, cpus] : layout.domains) {
     std::size_t here = 0;
-    for (const RankSeat& seat : placement.ranks) here += seat.cpus.intersects(cpus);
+    for (const RankPlacement& seat : placement.ranks) here += seat.cpus.intersects(cpus);
     if (here != each) return {};
   }
   return fmt::format("--map-by ppr:{}:{}:PE={} --bind-to core", each, layout.domains.size() > 1 ? "numa" : "node",
                      width);
 }
 
-RankBinding rank_binding(const NodeParts& node, const RankSeat& seat) {
+RankBinding rank_binding(const NodeParts& node, const RankPlacement& seat) {
   RankBinding rank{seat.cpus.list(), seat.cpus.hex(), seat.gpu};
   if (seat.nic >= 0) rank.nic = node.nics[static_cast<std::size_t>(seat.nic)].name;
   rank.cores = core_numbers(node.layout, seat.cpus).list();

@@ -31,7 +31,7 @@ namespace muster {
 [[nodiscard]] std::string mpirun_mapping(const NodeParts& node, const Placement& placement);
 
 /// What a launcher is asked for one rank. `cores` are those that its CPUs touch, as hwloc counts them.
-[[nodiscard]] RankBinding rank_binding(const NodeParts& node, const RankSeat& seat);
+[[nodiscard]] RankBinding rank_binding(const NodeParts& node, const RankPlacement& seat);
 
 /// A place for each core: `{1}:7`, `{48,112}:16`, `{8}:10:4`, `{1},{9},{73}`.
 [[nodiscard]] std::string omp_places(const Layout& layout, const CpuMask& cpus);

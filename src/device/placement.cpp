@@ -193,7 +193,7 @@ void remark_shared(const NodeParts& node, Placement& placement) {
 void remark_far(const NodeParts& node, const std::vector<CpuMask>& homes, Placement& placement) {
   const Layout& layout = node.layout;
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
-    const RankSeat& seat = placement.ranks[i];
+    const RankPlacement& seat = placement.ranks[i];
     const CpuMask home = layout.domains_of(homes[i]);
     const CpuMask beyond = layout.domains_of(seat.cpus) - home;
     if (seat.gpu >= 0 && !beyond.empty())
@@ -224,7 +224,7 @@ void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placeme
   CpuMask idle;
   for (std::size_t i = 0; i < node.gpus.size(); ++i) idle.add(static_cast<int>(i));
   CpuMask taken;
-  for (const RankSeat& seat : placement.ranks) {
+  for (const RankPlacement& seat : placement.ranks) {
     for (const int gpu : gpus_of(seat)) idle.remove(gpu);
     taken = taken | seat.cpus;
   }
@@ -291,7 +291,7 @@ Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
   const CpuMask usable = node.usable();
   for (std::size_t i = 0; i < seats->size(); ++i) {
     const CpuMask& cores = (*seats)[i];
-    RankSeat rank{wish.smt ? node.layout.whole_cores(cores) & usable : cores};
+    RankPlacement rank{wish.smt ? node.layout.whole_cores(cores) & usable : cores};
     if (!gpus[i].empty()) rank.gpu = gpus[i][0], rank.more_gpus.assign(gpus[i].begin() + 1, gpus[i].end());
     placement.ranks.push_back(std::move(rank));
   }
@@ -305,7 +305,7 @@ Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
 void give_nics(const NodeParts& node, Placement& placement) {
   // Every rank of one place takes the next of the cards there.
   std::map<std::string, std::size_t> turns;
-  for (RankSeat& seat : placement.ranks) {
+  for (RankPlacement& seat : placement.ranks) {
     const CpuMask& near = seat.gpu < 0 ? seat.cpus : node.gpus[static_cast<std::size_t>(seat.gpu)].near;
     const CpuMask& at = near.empty() ? seat.cpus : near;
     seat.nic = nearest_nic(node, at, turns[domains_around(node.layout, at).list()]++);
@@ -326,7 +326,7 @@ bool are_shares_in_order(const NodeParts& node, const std::vector<CpuMask>& mask
   return true;
 }
 
-std::vector<int> gpus_of(const RankSeat& seat) {
+std::vector<int> gpus_of(const RankPlacement& seat) {
   std::vector<int> gpus;
   if (seat.gpu >= 0) gpus.push_back(seat.gpu);
   gpus.insert(gpus.end(), seat.more_gpus.begin(), seat.more_gpus.end());

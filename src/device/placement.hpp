@@ -65,19 +65,19 @@ struct BindWish {
   std::vector<int> gpu_of_rank = {};  ///< settled already: index into `gpus`, -1: none; empty: the policy decides
 };
 
-struct RankSeat {
+struct RankPlacement {
   CpuMask cpus;
   int gpu = -1;                     ///< index; -1: none
   int nic = -1;                     ///< index of the nearest; -1: none is known to be near
   std::vector<int> more_gpus = {};  ///< where a rank has several: those behind its first
-  friend bool operator==(const RankSeat&, const RankSeat&) = default;
+  friend bool operator==(const RankPlacement&, const RankPlacement&) = default;
 };
 
 /// All GPUs of a rank.
-[[nodiscard]] std::vector<int> gpus_of(const RankSeat& seat);
+[[nodiscard]] std::vector<int> gpus_of(const RankPlacement& seat);
 
 struct Placement {
-  std::vector<RankSeat> ranks;
+  std::vector<RankPlacement> ranks;
   std::vector<std::string> remarks;  ///< who shares a GPU, who leaves the NUMA domain; printable
 };
 

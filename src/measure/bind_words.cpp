@@ -56,7 +56,7 @@ std::string launch_line(std::string_view launcher, const NodeParts& node, const 
                         const std::vector<int>& ranks, std::string_view host) {
   JobBinding binding;
   binding.kind = BindKind::masks;
-  for (const RankSeat& seat : placement.ranks) binding.ranks.push_back(rank_binding(node, seat));
+  for (const RankPlacement& seat : placement.ranks) binding.ranks.push_back(rank_binding(node, seat));
   binding.openmpi_mapping = mpirun_mapping(node, placement);
   return bind_words(launcher).masks(binding, ranks, host);
 }

@@ -132,9 +132,9 @@ std::string last_object(const std::string& text) {
 namespace {
 
 /// All nodes asked by one command, while it runs.
-class JointErrand {
+class JointCommand {
  public:
-  JointErrand(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes, const Argv& arguments) {
+  JointCommand(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes, const Argv& arguments) {
     std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(away_),
                  [](const std::string& node) { return !is_this_node(node) && !node.starts_with('-'); });
     ProcessOptions options;
@@ -185,7 +185,7 @@ class JointErrand {
 
 std::vector<NodeAnswer> ask_nodes(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes,
                                   const Argv& arguments, double deadline_s, double straggling_s) {
-  JointErrand joint(loop, reach, nodes, arguments);
+  JointCommand joint(loop, reach, nodes, arguments);
   joint.wait(loop, deadline_s, straggling_s);
   std::vector<RemoteCommand> remote_commands(nodes.size());
   std::size_t next = 0;

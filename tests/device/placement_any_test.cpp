@@ -133,7 +133,7 @@ void expect_spread(const NodeParts& node, const BindWish& wish, const Placement&
   for (const NearDevice& gpu : node.gpus) addresses.insert(gpu.address);
   std::map<int, int> users;
   std::map<std::string, int> of_address;
-  for (const RankSeat& rank : placement.ranks) {
+  for (const RankPlacement& rank : placement.ranks) {
     const auto gpus = gpus_of(rank);
     EXPECT_EQ(static_cast<int>(gpus.size()), takes_gpus(node, wish) ? wish.gpus_per_rank : 0) << place;
     for (const int gpu : gpus) ++users[gpu], ++of_address[node.gpus.at(static_cast<std::size_t>(gpu)).address];
@@ -148,7 +148,7 @@ void expect_right(const NodeParts& node, const BindWish& wish, const Placement& 
   ASSERT_EQ(placement.ranks.size(), static_cast<std::size_t>(wish.ranks)) << place;
   CpuMask taken;
   const CpuMask allowed = node.may.empty() ? node.layout.cpus() : node.may;
-  for (const RankSeat& rank : placement.ranks) {
+  for (const RankPlacement& rank : placement.ranks) {
     EXPECT_FALSE(rank.cpus.empty()) << place;
     EXPECT_TRUE(rank.cpus.is_subset_of(allowed)) << place;
     const CpuMask whole = node.layout.whole_cores(rank.cpus);
@@ -249,7 +249,7 @@ NodeParts four_in_eight_parts() {
 
 std::vector<int> firsts(const Placement& placement) {
   std::vector<int> gpus;
-  for (const RankSeat& rank : placement.ranks) gpus.push_back(rank.gpu);
+  for (const RankPlacement& rank : placement.ranks) gpus.push_back(rank.gpu);
   return gpus;
 }
 

@@ -54,13 +54,13 @@ NodeParts reversed() {
 
 std::vector<std::string> hex_of(const Placement& placement) {
   std::vector<std::string> masks;
-  for (const RankSeat& seat : placement.ranks) masks.push_back(seat.cpus.hex());
+  for (const RankPlacement& seat : placement.ranks) masks.push_back(seat.cpus.hex());
   return masks;
 }
 
 std::vector<int> gpus_of(const Placement& placement) {
   std::vector<int> gpus;
-  for (const RankSeat& seat : placement.ranks) gpus.push_back(seat.gpu);
+  for (const RankPlacement& seat : placement.ranks) gpus.push_back(seat.gpu);
   return gpus;
 }
 
@@ -266,7 +266,7 @@ TEST(Placement, ACapturedBladeGivesThePublishedMasks) {
   const auto by_cores = placed(node, {.ranks = 8, .policy = BindPolicy::cores});
   EXPECT_EQ(gpus_of(by_cores), (std::vector<int>{4, 5, 2, 3, 6, 7, 0, 1}));
   std::string cards;
-  for (const RankSeat& seat : by_cores.ranks) cards += node.nics.at(static_cast<std::size_t>(seat.nic)).name + " ";
+  for (const RankPlacement& seat : by_cores.ranks) cards += node.nics.at(static_cast<std::size_t>(seat.nic)).name + " ";
   EXPECT_EQ(cards, "hsi2 hsi2 hsi1 hsi1 hsi3 hsi3 hsi0 hsi0 ");
 }
 
@@ -291,7 +291,7 @@ TEST(Placement, EveryCapturedMachineGetsAPlacement) {
     EXPECT_TRUE(placement.remarks.empty()) << name << placement.remarks[0];
     for (std::size_t i = 0; i < masks.size(); ++i) EXPECT_EQ(placement.ranks[i].cpus.list(), masks[i]) << name;
     std::size_t with_card = 0;
-    for (const RankSeat& seat : placement.ranks) with_card += seat.nic >= 0;
+    for (const RankPlacement& seat : placement.ranks) with_card += seat.nic >= 0;
     EXPECT_EQ(with_card, cards) << name;
   }
 }
@@ -386,7 +386,7 @@ TEST(PlacementProperty, WhoIsSeatedIsSeatedRight) {
     RC_ASSERT(placement->ranks.size() == static_cast<std::size_t>(wish.ranks));
     CpuMask taken;
     std::vector<int> users(node.gpus.size() + 1, 0);
-    for (const RankSeat& rank : placement->ranks) {
+    for (const RankPlacement& rank : placement->ranks) {
       RC_ASSERT(!rank.cpus.empty());
       RC_ASSERT(rank.cpus.is_subset_of(node.usable()));
       RC_ASSERT(!node.layout.whole_cores(rank.cpus).intersects(node.layout.whole_cores(node.reserved)));

@@ -488,7 +488,7 @@ TEST(MaskLine, RanksAreSpreadOverDomainsAndStayInside) {
     ASSERT_TRUE(placement);
     ASSERT_EQ(placement->ranks.size(), static_cast<std::size_t>(ranks));
     CpuMask taken;
-    for (const RankSeat& seat : placement->ranks) {
+    for (const RankPlacement& seat : placement->ranks) {
       EXPECT_FALSE(seat.cpus.empty());
       EXPECT_FALSE(seat.cpus.intersects(node.layout.whole_cores(taken))) << ranks;
       EXPECT_EQ(node.layout.domains_of(seat.cpus).count(), 1) << ranks;
@@ -550,7 +550,7 @@ TEST(MaskLine, WhatBindSaysPassesTheCheck) {
       std::vector<std::string> masks;
       const auto placement = place_ranks(node, {.ranks = ranks, .policy = BindPolicy::gpu, .smt = smt});
       ASSERT_TRUE(placement);
-      for (const RankSeat& seat : placement->ranks) masks.push_back(seat.cpus.list());
+      for (const RankPlacement& seat : placement->ranks) masks.push_back(seat.cpus.list());
       auto made = on(layout, masks, {{"numa", "one"}, {"smt", "apart"}, {"cores", "7"}}, {}, true);
       made.node(low_noise);
       EXPECT_TRUE(made.judge().findings.empty()) << ranks << " " << smt;

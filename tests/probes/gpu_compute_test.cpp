@@ -22,22 +22,22 @@ const ProbeSpec& probe() {
   return *find_probe("gpu_compute");
 }
 
-Ballot got(std::uint64_t print, int times = 3) {
-  Ballot ballot;
+ResultVotes got(std::uint64_t print, int times = 3) {
+  ResultVotes ballot;
   ballot.prints[print].seen = times;
   return ballot;
 }
-Ballot known(std::uint64_t print, bool is_right) {
-  Ballot ballot = got(print);
+ResultVotes known(std::uint64_t print, bool is_right) {
+  ResultVotes ballot = got(print);
   ++(is_right ? ballot.prints[print].right : ballot.prints[print].wrong);
   return ballot;
 }
-Decision decided(const std::vector<Ballot>& ballots) {
-  return decide(std::span<const Ballot>(ballots));
+Decision decided(const std::vector<ResultVotes>& ballots) {
+  return decide(std::span<const ResultVotes>(ballots));
 }
 
 TEST(Votes, OneOfAHundredIsTheMinority) {
-  std::vector<Ballot> ballots(99, got(7));
+  std::vector<ResultVotes> ballots(99, got(7));
   ballots.insert(ballots.begin() + 31, got(8));
   const auto decision = decided(ballots);
   EXPECT_EQ(decision.right, 7u);
@@ -85,7 +85,7 @@ TEST(Votes, AHostThatChecksWronglyIsOutvoted) {
 }
 
 TEST(Votes, AGpuVotesOnceForWhatItUsuallyGot) {
-  Ballot mixed = got(7, 8);
+  ResultVotes mixed = got(7, 8);
   mixed.prints[9].seen = 2;
   mixed.prints[11].seen = 1;
   EXPECT_EQ(mixed.usual(), 7u);
@@ -97,7 +97,7 @@ TEST(Votes, AGpuVotesOnceForWhatItUsuallyGot) {
   EXPECT_EQ(mixed.other_than(7), 3);
   // Many wrong results of one GPU are one vote, and one that can't make up its mind has none.
   EXPECT_EQ(decided({got(9, 1000), got(7, 1), got(7, 1)}).right, 7u);
-  Ballot torn = got(7, 2);
+  ResultVotes torn = got(7, 2);
   torn.prints[8].seen = 2;
   EXPECT_FALSE(torn.usual());
   EXPECT_EQ(decided({torn, got(8), got(8), got(7)}).right, 8u);
@@ -105,16 +105,16 @@ TEST(Votes, AGpuVotesOnceForWhatItUsuallyGot) {
 
 TEST(Votes, SilentOnesHaveNone) {
   EXPECT_FALSE(decided({}).right);
-  EXPECT_FALSE(decided({Ballot(), Ballot()}).right);
-  const auto decision = decided({Ballot(), got(7), got(7), Ballot()});
+  EXPECT_FALSE(decided({ResultVotes(), ResultVotes()}).right);
+  const auto decision = decided({ResultVotes(), got(7), got(7), ResultVotes()});
   EXPECT_EQ(decision.votes, 2);
-  EXPECT_FALSE(is_suspect(Ballot(), decision));
-  EXPECT_FALSE(is_suspect(Ballot(), decided({got(1), got(2)})));
+  EXPECT_FALSE(is_suspect(ResultVotes(), decision));
+  EXPECT_FALSE(is_suspect(ResultVotes(), decided({got(1), got(2)})));
 }
 
 TEST(Ballots, TravelAsFactsAndDamageIsLeftOut) {
   Ballots all;
-  Ballot ballot = known(0xfedcba9876543210U, true);
+  ResultVotes ballot = known(0xfedcba9876543210U, true);
   ballot.prints[3].seen = 1;
   auto facts = print_facts("0000:c1:00.0", NumberType::bfloat16, ballot);
   ASSERT_EQ(facts.size(), 2u);

@@ -158,7 +158,7 @@ std::string node_picture(const NodeParts& node, const Placement& placement, cons
 std::string rank_table(const NodeParts& node, const Placement& placement, const Ink& ink) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
-    const RankSeat& seat = placement.ranks[i];
+    const RankPlacement& seat = placement.ranks[i];
     std::vector<std::string> gpus;
     for (const int gpu : gpus_of(seat)) gpus.push_back(std::to_string(gpu));
     const std::string gpu = join(gpus, ",");

@@ -65,7 +65,7 @@ int gpu_of(const Ground& ground, std::size_t rank) {
   return ground.policy == BindPolicy::cores && ground.node ? nearest_gpu(*ground.node, ground.masks[rank]) : -1;
 }
 
-RankBinding of_seat(const Ground& ground, const RankSeat& seat) {
+RankBinding of_seat(const Ground& ground, const RankPlacement& seat) {
   if (!ground.node) return {seat.cpus.list(), seat.cpus.hex(), seat.gpu};
   RankBinding rank = rank_binding(*ground.node, seat);
   if (!ground.has_core_numbers || ground.node->layout.whole_cores(seat.cpus) != seat.cpus) rank.cores.clear();
@@ -86,7 +86,7 @@ std::string gpu_variable(const Ground& ground, const std::vector<RankBinding>& r
 
 JobBinding of_seats(const Ground& ground, const Placement& placement) {
   JobBinding binding{BindKind::masks, ground.source, {}, {}, ground.launcher_selects_gpus};
-  for (const RankSeat& seat : placement.ranks) binding.ranks.push_back(of_seat(ground, seat));
+  for (const RankPlacement& seat : placement.ranks) binding.ranks.push_back(of_seat(ground, seat));
   binding.gpu_variable = gpu_variable(ground, binding.ranks);
   return binding;
 }
@@ -102,7 +102,7 @@ JobBinding of_masks(const Ground& ground) {
 /// A mapping binds to whole cores.
 bool has_whole_cores(const NodeParts& node, const Placement& placement) {
   return std::all_of(placement.ranks.begin(), placement.ranks.end(),
-                     [&](const RankSeat& seat) { return node.layout.whole_cores(seat.cpus) == seat.cpus; });
+                     [&](const RankPlacement& seat) { return node.layout.whole_cores(seat.cpus) == seat.cpus; });
 }
 
 JobBinding of_placement(const Ground& ground, int ranks) {

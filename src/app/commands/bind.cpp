@@ -244,7 +244,7 @@ void print_json(const Question& question, const Placement& placement) {
   const Layout& layout = question.node.layout;
   json ranks = json::array();
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
-    const RankSeat& seat = placement.ranks[i];
+    const RankPlacement& seat = placement.ranks[i];
     json rank = {{"rank", i},
                  {"cpus", seat.cpus.list()},
                  {"mask", seat.cpus.hex()},

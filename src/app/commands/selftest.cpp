@@ -65,7 +65,7 @@ void find_missing(const std::vector<Example>& examples, std::vector<SelftestRow>
 }
 
 /// A Python module that is not here is not missed: nor can the check pass.
-void take(Shown shown, std::vector<SelftestRow>& rows) {
+void take(ExampleResult shown, std::vector<SelftestRow>& rows) {
   const auto row =
       std::find_if(rows.begin(), rows.end(), [&](const SelftestRow& one) { return one.check->name == shown.check; });
   if (!shown.example->module.empty() && shown.verdict == Verdict::skip)
@@ -128,7 +128,7 @@ class Workplace {
 bool is_dumb(const std::vector<SelftestRow>& rows) {
   return std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
     return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
-                                             [](const Shown& one) { return one.verdict == Verdict::error; });
+                                             [](const ExampleResult& one) { return one.verdict == Verdict::error; });
   });
 }
 
@@ -137,7 +137,7 @@ std::string why_nothing(const std::vector<SelftestRow>& rows) {
   if (rows.empty() || !is_dumb(rows)) return {};
   const std::string& why = rows.front().shown.front().reason;
   const bool is_one = std::all_of(rows.begin(), rows.end(), [&](const SelftestRow& row) {
-    return std::all_of(row.shown.begin(), row.shown.end(), [&](const Shown& one) { return one.reason == why; });
+    return std::all_of(row.shown.begin(), row.shown.end(), [&](const ExampleResult& one) { return one.reason == why; });
   });
   return is_one ? why : "";
 }
@@ -168,7 +168,7 @@ int run_examples(const SelftestOptions& options, const Material& material, std::
   const auto runs = runs_of(material.examples, rows);
   if (const int signal = selftest->carry_out(runs, material.loaded, held.ends()); signal != 0) return 128 + signal;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), rows);
+    for (ExampleResult& shown : selftest->show(runs[i], i)) take(std::move(shown), rows);
   if (const std::string why = why_nothing(rows); !why.empty() && !options.json)
     return nothing_started({ErrorKind::launch, "", why});
   return 0;

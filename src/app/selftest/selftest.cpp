@@ -65,8 +65,8 @@ Environment environment_of(const Example& example, const fs::path& machine) {
 }
 
 /// All cases of a check together.
-Shown shown_by(const RunReport& report, const Example& example, const std::string& check) {
-  Shown shown{&example, check, Verdict::unmeasured, {}, {}, {}};
+ExampleResult shown_by(const RunReport& report, const Example& example, const std::string& check) {
+  ExampleResult shown{&example, check, Verdict::unmeasured, {}, {}, {}};
   std::vector<Verdict> verdicts;
   for (const CaseResult& result : report.cases) {
     if (result.check != check) continue;
@@ -90,7 +90,7 @@ bool are_named(const std::vector<std::string>& culprits, const std::vector<std::
                     });
 }
 
-void compare(Shown& shown) {
+void compare(ExampleResult& shown) {
   const Example& example = *shown.example;
   const auto wanted = example.is_bad ? Verdict::fail : Verdict::pass;
   const auto message = shown.reason.empty() ? "" : ": " + printable_line(shown.reason, 600);
@@ -196,10 +196,10 @@ int Selftest::carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded
   });
 }
 
-std::vector<Shown> Selftest::show(const SharedRun& run, std::size_t index) const {
+std::vector<ExampleResult> Selftest::show(const SharedRun& run, std::size_t index) const {
   const auto why_not = read_file(place_of(index) / "error");
   const auto report = why_not ? fail(ErrorKind::system, "", *why_not) : read_run(place_of(index) / "run");
-  std::vector<Shown> all;
+  std::vector<ExampleResult> all;
   for (const std::string& check : run.checks) {
     const auto of = std::find_if(run.examples.begin(), run.examples.end(),
                                  [&](const Example* example) { return has_check(*example, check); });

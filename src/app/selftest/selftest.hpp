@@ -13,7 +13,7 @@
 namespace muster {
 
 /// What came of one check of one example.
-struct Shown {
+struct ExampleResult {
   const Example* example = nullptr;
   std::string check;
   Verdict verdict = Verdict::unmeasured;
@@ -41,7 +41,7 @@ class Selftest {
   /// signal in the list that ended it; 0: none.
   [[nodiscard]] int carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded);
   /// What came of the run with this index that was carried out. One that could not be is wrong; nothing fails.
-  [[nodiscard]] std::vector<Shown> show(const SharedRun& run, std::size_t index) const;
+  [[nodiscard]] std::vector<ExampleResult> show(const SharedRun& run, std::size_t index) const;
 
  private:
   [[nodiscard]] Result<void> carry_out(const SharedRun& run, std::size_t index, const Loaded& loaded,

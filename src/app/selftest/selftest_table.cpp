@@ -32,7 +32,7 @@ struct TableLine {
 std::vector<TableLine> lines_of(const SelftestRow& row) {
   std::vector<TableLine> good;
   std::vector<TableLine> bad;
-  for (const Shown& shown : row.shown) {
+  for (const ExampleResult& shown : row.shown) {
     if (!shown.wrong.empty()) continue;
     if (shown.example->is_bad)
       bad.push_back(
@@ -55,7 +55,7 @@ std::string problems_of(const std::vector<SelftestRow>& rows) {
   std::string text;
   for (const SelftestRow& row : rows) {
     for (const std::string& missing : row.missing) text += fmt::format("FAIL {}: {}\n", row.check->name, missing);
-    for (const Shown& shown : row.shown)
+    for (const ExampleResult& shown : row.shown)
       if (!shown.wrong.empty())
         text +=
             fmt::format("FAIL {}: {} example{}: {}\n     {}\n", row.check->name, shown.example->is_bad ? "bad" : "good",
@@ -76,7 +76,7 @@ std::string last_line(const std::vector<SelftestRow>& rows, double seconds) {
   return text + (absent > 0 ? fmt::format("; {} not shown here\n", absent) : "\n");
 }
 
-Json json_of(const Shown& shown) {
+Json json_of(const ExampleResult& shown) {
   const Example& example = *shown.example;
   return {{"machine", example.machine},
           {"what", example.what},
@@ -158,7 +158,8 @@ std::string occasions_table(const std::vector<SelftestRow>& rows) {
 }  // namespace
 
 bool SelftestRow::is_right() const {
-  return missing.empty() && std::all_of(shown.begin(), shown.end(), [](const Shown& one) { return one.wrong.empty(); });
+  return missing.empty() &&
+         std::all_of(shown.begin(), shown.end(), [](const ExampleResult& one) { return one.wrong.empty(); });
 }
 
 std::string selftest_table(const std::vector<SelftestRow>& rows, double seconds) {
@@ -185,7 +186,7 @@ std::string selftest_json(const std::vector<SelftestRow>& rows, double seconds, 
   for (const SelftestRow& row : rows) {
     Json good = Json::array();
     Json bad = Json::array();
-    for (const Shown& shown : row.shown) (shown.example->is_bad ? bad : good).push_back(json_of(shown));
+    for (const ExampleResult& shown : row.shown) (shown.example->is_bad ? bad : good).push_back(json_of(shown));
     checks.push_back({{"check", row.check->name},
                       {"probe", row.check->probe},
                       {"seen_to_pass_and_fail", row.not_here.empty() && row.is_right()},

@@ -12,7 +12,7 @@ namespace muster {
 /// A check, what its examples gave, and what is missing.
 struct SelftestRow {
   const Check* check = nullptr;
-  std::vector<Shown> shown;
+  std::vector<ExampleResult> shown;
   std::string not_here;              ///< why its examples can't be carried out here; empty: they can
   std::vector<std::string> missing;  ///< sentences: no red example, ...
   [[nodiscard]] bool is_right() const;

@@ -45,7 +45,7 @@ class Bench {
   [[nodiscard]] Result<void> repeat(NumberType type, int times);
 
   [[nodiscard]] const gpu_copy::SeenGpu& gpu() const { return gpu_; }
-  [[nodiscard]] const std::map<NumberType, Ballot>& ballots() const { return ballots_; }
+  [[nodiscard]] const std::map<NumberType, ResultVotes>& ballots() const { return ballots_; }
   /// `bfloat16 0123456789abcdef row 17`: results that are not the known answer.
   [[nodiscard]] const std::vector<std::string>& wrong_rows() const { return wrong_rows_; }
   /// Why the vendor's BLAS is not used; empty: it is, or there is none.
@@ -86,7 +86,7 @@ class Bench {
   bool is_gated_ = false;
   bool do_launches_wait_ = false;
   bool is_refused_ = false;
-  std::map<NumberType, Ballot> ballots_;
+  std::map<NumberType, ResultVotes> ballots_;
   std::vector<std::string> wrong_rows_;
   std::vector<double> watts_, megahertz_;
 };

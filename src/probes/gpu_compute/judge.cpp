@@ -55,7 +55,7 @@ std::string first_wrong_row(const Observation& seen, const std::string& address,
 
 /// `3 of 30 products of bfloat16 (intermittent) differ from what 7 GPUs got and the known answer, first in row 17`
 std::string deviation(const JudgeContext& context, const std::string& type, const std::pair<int, std::string>& gpu,
-                      const Ballot& ballot, const Decision& decision) {
+                      const ResultVotes& ballot, const Decision& decision) {
   const int wrong = decision.right ? ballot.other_than(*decision.right) : ballot.products();
   std::string text = fmt::format("{} of {} products of {}{} differ from ", wrong, ballot.products(), type,
                                  wrong < ballot.products() ? " (intermittent)" : "");

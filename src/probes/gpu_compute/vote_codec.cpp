@@ -25,7 +25,7 @@ bool is_sane(const Times& times) {
 
 }  // namespace
 
-std::vector<Fact> print_facts(const std::string& address, NumberType type, const Ballot& ballot) {
+std::vector<Fact> print_facts(const std::string& address, NumberType type, const ResultVotes& ballot) {
   std::vector<Fact> facts;
   for (const auto& [print, times] : ballot.prints)
     facts.push_back({"print", fmt::format("{} {} {:016x} {} {} {}", address, to_string(type), print, times.seen,
@@ -52,9 +52,9 @@ void add_ballots(int rank, std::span<const Fact> facts, Ballots& all) {
 std::map<std::string, Decision> decide(const Ballots& all) {
   std::map<std::string, Decision> decisions;
   for (const auto& [type, ballots] : all) {
-    std::vector<Ballot> list;
+    std::vector<ResultVotes> list;
     for (const auto& [gpu, ballot] : ballots) list.push_back(ballot);
-    decisions[type] = decide(std::span<const Ballot>(list));
+    decisions[type] = decide(std::span<const ResultVotes>(list));
   }
   return decisions;
 }

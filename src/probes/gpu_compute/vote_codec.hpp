@@ -14,10 +14,10 @@
 namespace muster::gpu_compute {
 
 /// What one GPU got: `0000:c1:00.0 bfloat16 <fingerprint> <seen> <right> <wrong>` for each result.
-[[nodiscard]] std::vector<Fact> print_facts(const std::string& address, NumberType type, const Ballot& ballot);
+[[nodiscard]] std::vector<Fact> print_facts(const std::string& address, NumberType type, const ResultVotes& ballot);
 
 /// By type, then by rank and address.
-using Ballots = std::map<std::string, std::map<std::pair<int, std::string>, Ballot>>;
+using Ballots = std::map<std::string, std::map<std::pair<int, std::string>, ResultVotes>>;
 /// Facts that are damaged are left out.
 void add_ballots(int rank, std::span<const Fact> facts, Ballots& all);
 /// Of each type.

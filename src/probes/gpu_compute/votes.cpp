@@ -22,9 +22,9 @@ struct Candidate {
 
 using Candidates = std::map<std::uint64_t, Candidate>;
 
-Candidates candidates_of(std::span<const Ballot> ballots) {
+Candidates candidates_of(std::span<const ResultVotes> ballots) {
   Candidates found;
-  for (const Ballot& ballot : ballots) {
+  for (const ResultVotes& ballot : ballots) {
     for (const auto& [print, times] : ballot.prints) {
       if (times.seen <= 0) continue;
       found[print].right += times.right > 0;
@@ -37,18 +37,18 @@ Candidates candidates_of(std::span<const Ballot> ballots) {
 
 }  // namespace
 
-int Ballot::products() const {
+int ResultVotes::products() const {
   int sum = 0;
   for (const auto& [print, times] : prints) sum += times.seen;
   return sum;
 }
 
-int Ballot::count(std::uint64_t print) const {
+int ResultVotes::count(std::uint64_t print) const {
   const auto found = prints.find(print);
   return found == prints.end() ? 0 : found->second.seen;
 }
 
-std::optional<std::uint64_t> Ballot::usual() const {
+std::optional<std::uint64_t> ResultVotes::usual() const {
   std::optional<std::uint64_t> best;
   int most = 0;
   for (const auto& [print, times] : prints) {
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> Ballot::usual() const {
   return best;
 }
 
-Decision decide(std::span<const Ballot> ballots) {
+Decision decide(std::span<const ResultVotes> ballots) {
   Decision decision;
   const Candidates found = candidates_of(ballots);
   if (found.empty()) return decision;
@@ -86,7 +86,7 @@ Decision decide(std::span<const Ballot> ballots) {
   return decision;
 }
 
-bool is_suspect(const Ballot& ballot, const Decision& decision) {
+bool is_suspect(const ResultVotes& ballot, const Decision& decision) {
   if (ballot.products() == 0) return false;
   if (decision.right) return ballot.other_than(*decision.right) > 0;
   // Nothing is known to be right: what lies outside of a tie is wrong, and what lies in it may be.

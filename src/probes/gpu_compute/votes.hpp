@@ -19,7 +19,7 @@ struct Times {
 };
 
 /// What one GPU got for one kind of product.
-struct Ballot {
+struct ResultVotes {
   std::map<std::uint64_t, Times> prints;
 
   [[nodiscard]] int products() const;
@@ -43,9 +43,9 @@ struct Decision {
 
 /// Each GPU has one vote, for what it usually got. Results that the known answer confirmed go first; those that it
 /// refuted stand back; of the rest the one with most votes wins, never a mean. Ballots without a product have no vote.
-[[nodiscard]] Decision decide(std::span<const Ballot> ballots);
+[[nodiscard]] Decision decide(std::span<const ResultVotes> ballots);
 
 /// Whether the GPU is to be looked at again: any of its products is not the right one, or may not be.
-[[nodiscard]] bool is_suspect(const Ballot& ballot, const Decision& decision);
+[[nodiscard]] bool is_suspect(const ResultVotes& ballot, const Decision& decision);
 
 }  // namespace muster::gpu_compute
