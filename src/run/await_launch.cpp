@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <set>
 #include <tuple>
 
@@ -49,13 +50,15 @@ class Await {
       : loop_(loop), launch_(launch), diagnosis_(diagnosis), inspection_(inspection), must_stop_(must_stop) {}
 
   [[nodiscard]] StoppedProcesses run() {
-    const auto look_at_launcher = loop_.every(look_every_s, [this] { look_at_launcher_now(); });
     std::set<LaunchStage> examined;
     const auto must_examine = [&] {
       return examined.count(launch_.stage()) == 0 && launch_.stage_elapsed_s() >= patience_s();
     };
     while (!is_over()) {
-      loop_.run_until([&] { return is_over() || must_examine(); });
+      loop_.run_until([&] {
+        watch_launcher();
+        return is_over() || must_examine();
+      });
       if (is_over()) break;
       examined.insert(launch_.stage());
       examine();
@@ -75,6 +78,14 @@ class Await {
     if (!is_needed() || inspection_.nodes.size() > most_nodes) return std::numeric_limits<double>::infinity();
     const double usual = launch_.stage() == LaunchStage::start_up ? usual_start_s : usual_finish_s;
     return std::min(usual, launch_.stage_deadline_s() / 2);
+  }
+
+  /// Not within cases: this process shares its node with ranks that measure.
+  void watch_launcher() {
+    if (!is_needed())
+      look_at_launcher_.reset();
+    else if (!look_at_launcher_)
+      look_at_launcher_ = loop_.every(look_every_s, [this] { look_at_launcher_now(); });
   }
 
   void look_at_launcher_now() {
@@ -117,6 +128,7 @@ class Await {
   LaunchDiagnosis& diagnosis_;
   const LaunchDiagnosis::Inspection& inspection_;
   const std::function<bool()>& must_stop_;
+  std::shared_ptr<Loop::Timer> look_at_launcher_;
   StoppedProcesses found_;
   double stopped_since_ = 0;  ///< the launcher; 0: it runs
 };

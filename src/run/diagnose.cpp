@@ -223,8 +223,11 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
 
 /// Hydra does not end where it can't start its proxies.
 void LaunchDiagnosis::take_message(const Launch& launch, LaunchFailure& failure) {
-  const bool has_ranks = std::any_of(failure.nodes.begin(), failure.nodes.end(),
-                                     [](const NodeAutopsy& node) { return !node.answered || !node.ranks.empty(); });
+  // A stopped one that muster ended reports what became of its signals.
+  if (is_stopped(failure.launcher_state)) return;
+  const bool has_ranks = std::any_of(failure.nodes.begin(), failure.nodes.end(), [](const NodeAutopsy& node) {
+    return !node.answered || node.stopped_daemon != 0 || !node.ranks.empty();
+  });
   if (launch.stage() != LaunchStage::start_up || has_ranks || !launch.end() || !failure.cut_off.empty()) return;
   // How it ended is muster's doing.
   LauncherNotice notice = launch.notice();
