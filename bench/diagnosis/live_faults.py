@@ -135,10 +135,10 @@ def flap(scene):
     timer.start()
 
 
-def lossy(percent):
-    """The node loses that share of the packets that it sends."""
+def lossy(percent, interface="eth0"):
+    """The node loses that share of the packets that it sends there."""
     rules = (f"nft add table inet live && nft add chain inet live out '{{ type filter hook output priority 0; }}' && "
-             f"nft add rule inet live out oifname eth0 numgen random mod 100 '<' {percent} drop")
+             f"nft add rule inet live out oifname {interface} numgen random mod 100 '<' {percent} drop")
     return lambda scene: scene.on(scene.node, rules)
 
 
