@@ -123,7 +123,7 @@ NETWORKS = [
     Entry("link flaps", "mpirun x 4", "moment", (f.flap,), ("pass", "unreachable", "slow", "hangs"), ("node",)),
     Entry("link loses 2 %", "mpirun x 4", "moment", (f.lossy(2),), ("pass", "slow"), ("node",), needs="nft"),
     Entry("link loses 30 %", "mpirun x 4", "moment", (f.lossy(30),), ("pass", "slow", "unreachable", "hangs"), ("node",), needs="nft"),
-    Entry("data link loses 45 %", "two networks x 4", "moment", (f.lossy(45, "hsn0"),), ("unreachable", "slow", "hangs", "pass"), ("node",), needs="nft"),
+    Entry("data link loses 45 %", "two networks x 4", "moment", (f.lossy(45, of_data=True),), ("unreachable", "slow", "hangs", "pass"), ("node",), needs="nft"),
     Entry("link slow", "mpirun x 4", "always", (apart, f.slow("20mbit")), ("slow",), ("node",), checks=links, options=SLEEPY),
     Entry("link slow when it sends", "mpirun x 4", "always", (apart, f.slow("20mbit", "sends")), ("slow",), ("node",), checks=links, options=SLEEPY),
     Entry("link slow when it receives", "mpirun x 4", "always", (apart, f.slow("20mbit", "receives")), ("slow",), ("node",), checks=links, options=SLEEPY),

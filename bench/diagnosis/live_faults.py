@@ -135,11 +135,19 @@ def flap(scene):
     timer.start()
 
 
-def lossy(percent, interface="eth0"):
-    """The node loses that share of the packets that it sends there."""
-    rules = (f"nft add table inet live && nft add chain inet live out '{{ type filter hook output priority 0; }}' && "
-             f"nft add rule inet live out oifname {interface} numgen random mod 100 '<' {percent} drop")
-    return lambda scene: scene.on(scene.node, rules)
+def lossy(percent, of_data=False):
+    """The node's link loses that share of the packets in both directions, as a cable does: neither end sees one fail."""
+    def rules(device):
+        return ("nft add table netdev live && "
+                f"nft add chain netdev live in '{{ type filter hook ingress device {device} priority 0; }}' && "
+                f"nft add rule netdev live in numgen random mod 100 '<' {percent} drop")
+
+    def strike(scene):
+        scene.on(scene.node, rules("hsn0" if of_data else "eth0"))
+        far_end = scene.cluster.data_link(scene.node) if of_data else scene.cluster.link(scene.node)
+        scene.at_end.append(("nft", "delete", "table", "netdev", "live"))
+        command("sh", "-c", rules(far_end))
+    return strike
 
 
 def kill_slurmd(scene):

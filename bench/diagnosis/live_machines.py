@@ -12,6 +12,7 @@ import slurm_services
 import support
 import virtual_cluster as vc
 from support import Run, check
+from this_machine import run as command
 
 DEADLINE_S = 6
 # Before; eight cases of about 0.3 s, in which messages are under way and sums are compared in every rank; after.
@@ -85,6 +86,7 @@ class FaultContext:
         self.rank, self.other_rank = (2 * cluster.names.index(node) + random.randrange(2) for node in (self.node, self.other))
         self.own = set()  # pids on nodes that are this program's
         self.helpers, self.groups = [], []  # processes and control groups that end with the scene
+        self.at_end = []  # commands that undo what was done outside of the cluster
         self.ended = threading.Event()
         self.run = None
 
@@ -176,6 +178,8 @@ class FaultContext:
 
     def close(self):
         self.ended.set()
+        for words in self.at_end:
+            command(*words)
         for helper in self.helpers:
             with contextlib.suppress(ProcessLookupError):
                 helper.send_signal(signal.SIGKILL)

@@ -52,11 +52,6 @@ void look_at_program(RankRemains& remains) {
   if (is_own_process(remains.record.child_group)) remains.program = command_line(remains.record.child_group);
 }
 
-bool is_called_with(int pid, const std::set<int>& ports) {
-  const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
-  return line && has_any_port(*line, ports);
-}
-
 /// Ranks and daemons, which read greetings one after the other and wait for the rest of half a greeting. Not those of
 /// another launch of this user.
 std::vector<int> those_that_listen(const std::vector<RankRemains>& ranks, const std::set<int>& ports) {
@@ -169,6 +164,12 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   autopsy.half_greetings = half_greetings_of(connections, inodes);
   autopsy.losses = losses_of(connections, inodes);
   return autopsy;
+}
+
+std::vector<NodeLosses> losses_of(const std::vector<NodeAutopsy>& nodes) {
+  std::vector<NodeLosses> losses;
+  for (const NodeAutopsy& node : nodes) losses.push_back({node.node, node.half_greetings.hosts, node.losses});
+  return losses;
 }
 
 // JSON ---------------------------------------------------------------------------------------------------------

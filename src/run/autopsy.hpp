@@ -62,14 +62,25 @@ struct NodeAutopsy {
 [[nodiscard]] nlohmann::json to_json(const NodeAutopsy& autopsy);
 [[nodiscard]] Result<NodeAutopsy> node_autopsy_from_json(const nlohmann::json& json);
 
+/// Of all nodes.
+[[nodiscard]] std::vector<NodeLosses> losses_of(const std::vector<NodeAutopsy>& nodes);
+
+/// A launcher that has ended. Its daemons on other nodes are those that were called with one of these.
+struct EndedLauncher {
+  std::vector<std::string> hosts;  ///< names and addresses of its host
+  std::set<int> ports;             ///< at which it listened; empty: its daemons are left alone
+  double age_s = 0;                ///< time from its start to the question; no daemon of it is older
+};
+
 /// Ends the ranks of launch `tag` on this node by their recorded pids (TERM and CONT, `grace_s` later KILL; also the
 /// process groups of programs they started), and removes recorder files and shared memory that they left in
 /// /dev/shm. `launcher_has_ended`: also ends what has the launch's tag in its environment and no recorder yet. A pid
 /// that is another process by now, and memory that another process has mapped, are left alone. Returns the pids that
 /// survived KILL for 2 s (uninterruptible); their recorder files stay. `ends_daemons`: also ends the daemons of MPI's
-/// launchers that started these ranks: on a node that their network has lost, nothing else does.
+/// launchers that started these ranks: on a node that their network has lost, nothing else does. `ended_launcher`: with
+/// daemons that the launcher started and that have not started ranks yet.
 [[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false,
-                                               bool ends_daemons = false);
+                                               bool ends_daemons = false, const EndedLauncher& ended_launcher = {});
 /// Ends them alone, as after the launcher has ended: what they recorded stays.
 void end_ranks_on_this_node(const std::string& tag, double grace_s);
 

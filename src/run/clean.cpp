@@ -10,6 +10,7 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
+#include "run/crowded_port.hpp"
 #include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
@@ -102,11 +103,28 @@ std::vector<Named> programs_of(const std::string& tag, bool launcher_has_ended) 
   return programs;
 }
 
+/// Daemons that this launcher started, as of `asked_s` on the monotonic clock. Where packets are lost, they may wait
+/// for minutes for its connection.
+std::vector<Named> daemons_of(const EndedLauncher& launcher, double asked_s) {
+  constexpr double shell_s = 8;  // most that a question takes to arrive
+  std::vector<Named> daemons;
+  if (launcher.ports.empty()) return daemons;
+  const double oldest_s = launcher.age_s + shell_s + monotonic_seconds() - asked_s;
+  each_process([&](int pid, const ProcessStatus& status) {
+    if (is_daemon_of_one_launch(pid) && seconds_since_start(status) <= oldest_s && has_network_of_this_node(pid) &&
+        is_called_with(pid, launcher.hosts, launcher.ports))
+      daemons.push_back({pid, status.start_ticks});
+  });
+  return daemons;
+}
+
 /// What a launch left on this node.
 struct Remains {
   std::string tag;
   Records records;
   bool launcher_has_ended = false;
+  EndedLauncher launcher = {};
+  double asked_s = 0;
 };
 
 // Ranks aside.
@@ -114,6 +132,7 @@ std::vector<Named> others_of(const Remains& remains) {
   std::vector<Named> others = group_members(remains.records);
   for (const Named& one : programs_of(remains.tag, remains.launcher_has_ended))
     if (std::find(others.begin(), others.end(), one) == others.end()) others.push_back(one);
+  for (const Named& one : daemons_of(remains.launcher, remains.asked_s)) others.push_back(one);
   return others;
 }
 
@@ -265,8 +284,9 @@ void end_ranks_on_this_node(const std::string& tag, double grace_s) {
   end_all({tag, read_recorders(recorder_folder(), tag), true}, grace_s);
 }
 
-std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended, bool ends_daemons) {
-  Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended};
+std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended, bool ends_daemons,
+                                 const EndedLauncher& ended_launcher) {
+  Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended, ended_launcher, monotonic_seconds()};
   const Records& records = remains.records;
   if (!all_ended(remains)) {
     end_all(remains, grace_s);

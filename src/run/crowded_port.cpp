@@ -153,6 +153,33 @@ bool has_any_port(std::string_view command_line, const std::set<int>& ports) {
   });
 }
 
+bool is_called_with(int pid, const std::set<int>& ports) {
+  const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
+  return line && has_any_port(*line, ports);
+}
+
+bool is_called_with(int pid, const std::vector<std::string>& hosts, const std::set<int>& ports) {
+  const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
+  const auto words = line ? split(*line, '\0') : std::vector<std::string>();
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return has_any_port(word, ports) && std::any_of(hosts.begin(), hosts.end(), [&](const std::string& host) {
+             return !host.empty() && word.find(host) != word.npos;
+           });
+  });
+}
+
+std::set<int> free_ports(std::set<int> ports) {
+  constexpr std::size_t local = 1, state = 3;
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    const auto text = read_file(table, most_table_bytes);
+    if (!text) continue;
+    for (const std::string_view line : lines(*text))
+      if (const auto row = columns(line); row.size() > state && row[state] == listening)
+        if (const auto port = port_in(row[local])) ports.erase(static_cast<int>(*port));
+  }
+  return ports;
+}
+
 std::set<int> listening_ports(int pid) {
   return listening_ports(pid, sockets_of(pid));
 }

@@ -39,6 +39,12 @@ struct ForeignCaller {
 /// Whether a command line names one of the ports, as those of a launcher's daemons do: `tcp://10.78.1.1:41753`,
 /// `--control-port nid001:41753`. Pure.
 [[nodiscard]] bool has_any_port(std::string_view command_line, const std::set<int>& ports);
+/// Its own command line does; false where it is gone. With `hosts`: in an argument with one of these names or
+/// addresses.
+[[nodiscard]] bool is_called_with(int pid, const std::set<int>& ports);
+[[nodiscard]] bool is_called_with(int pid, const std::vector<std::string>& hosts, const std::set<int>& ports);
+/// Of these, those at which nothing listens on this node.
+[[nodiscard]] std::set<int> free_ports(std::set<int> ports);
 /// Inodes of its sockets.
 [[nodiscard]] std::set<std::string> sockets_of(int pid);
 /// Where it is not this process's, its ports are those of another one.

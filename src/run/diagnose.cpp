@@ -18,16 +18,17 @@ namespace muster {
 
 namespace {
 
-/// The first line that is neither a rule nor a warning, or else the first warning.
-std::string first_complaint(std::string_view text) {
-  std::string warning;
-  for (const auto line : lines(text)) {
-    const auto one = trim(line);
-    if (one.size() <= 3 || one.find_first_not_of("-=*") == one.npos) continue;
-    if (one.find("arning: ") == one.npos) return printable_line(one, 160);
-    if (warning.empty()) warning = printable_line(one, 160);
-  }
-  return warning;
+/// A launcher listens at a few; more would be another program.
+std::vector<std::string> ports_option(const std::set<int>& ports) {
+  constexpr std::size_t most_ports = 16;
+  if (ports.empty() || ports.size() > most_ports) return {};
+  return {"--launcher-ports", fmt::format("{}", fmt::join(ports, ","))};
+}
+
+/// Its daemon may try to reach the ended launcher for minutes. Empty: none is known.
+std::string node_that_loses_packets(const std::vector<NodeAutopsy>& seen) {
+  const auto finding = explain_losses(losses_of(seen));
+  return finding && finding->culprits.front().kind == CulpritKind::node ? finding->culprits.front().node : "";
 }
 
 }  // namespace
@@ -40,6 +41,7 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
   if (!launch.has_ended() && launch.pid() > 0) {
     const auto status = process_status(launch.pid());
     inspection.launcher = status ? to_state(status->state) : ProcessState::gone;
+    inspection.launcher_process = status;
     // Its own: one for each node and rank, and each may have called more than once.
     const std::size_t own = 4 * (inspection.nodes.size() + static_cast<std::size_t>(std::max(inspection.ranks, 0)));
     if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
@@ -95,12 +97,8 @@ std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) 
   }
   if (away.empty()) return found;
   std::vector<std::string> words{"autopsy", "--tag", inspection.tag};
-  // A launcher listens at a few; more would be another program.
-  constexpr std::size_t most_ports = 16;
-  if (const auto& ports = inspection.launcher_ports; !ports.empty() && ports.size() <= most_ports) {
-    words.emplace_back("--launcher-ports");
-    words.push_back(fmt::format("{}", fmt::join(ports, ",")));
-  }
+  const auto ports = ports_option(inspection.launcher_ports);
+  words.insert(words.end(), ports.begin(), ports.end());
   for (auto& answer : ask_nodes(loop_, remote_, away, words, options_.deadlines.autopsy_s)) {
     NodeAutopsy seen;
     if (answer.answered) {
@@ -146,27 +144,45 @@ std::map<std::string, std::string> LaunchDiagnosis::clean_nodes(const std::vecto
 
 std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, const Inspection& inspection) {
   const double grace = options_.deadlines.grace_s;
+  std::optional<ProcessStatus> launcher = inspection.launcher_process;
+  std::set<int> ports = inspection.launcher_ports;
+  if (!launcher && !launch.has_ended() && launch.pid() > 0) {
+    launcher = process_status(launch.pid());
+    ports = listening_ports(launch.pid());
+  }
   launch.stop(grace);
   std::vector<std::string> answering;
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
-  const auto others = std::stable_partition(
-      answering.begin(), answering.end(), [&](const std::string& node) { return must_end_daemons(inspection, node); });
+  const std::string lossy = node_that_loses_packets(inspection.seen);
+  const auto others = std::stable_partition(answering.begin(), answering.end(), [&](const std::string& node) {
+    return node == lossy || must_end_daemons(inspection, node);
+  });
   auto stuck = clean_nodes({answering.begin(), others}, inspection.tag, {"--daemons"});
   stuck.merge(clean_nodes({others, answering.end()}, inspection.tag, {}));
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;
   loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
   // While ranks start, one may have been too young to be found the first time.
-  if (launch.stage() == LaunchStage::start_up && launch.has_ended())
-    for (auto& [node, words] : clean_nodes(answering, inspection.tag, {"--launcher-has-ended"})) stuck[node] = words;
+  if (launch.stage() == LaunchStage::start_up && launch.has_ended()) {
+    std::vector<std::string> options{"--launcher-has-ended"};
+    const auto known = launcher ? ports_option(free_ports(ports)) : std::vector<std::string>();
+    if (!known.empty()) {
+      std::vector<std::string> hosts = own_hosts();
+      hosts.push_back(host_name());
+      options.insert(options.end(), known.begin(), known.end());
+      options.insert(options.end(), {"--launcher-hosts", fmt::format("{}", fmt::join(hosts, ",")), "--launcher-age",
+                                     fmt::format("{:.1f}", seconds_since_start(*launcher))});
+    }
+    for (auto& [node, words] : clean_nodes(answering, inspection.tag, options)) stuck[node] = words;
+  }
   return stuck;
 }
 
 /// The launcher ended before any rank was there: it did not like what it was asked.
 Finding LaunchDiagnosis::refused_by_launcher(const Launch& launch, const Inspection& inspection) const {
-  const auto message = first_complaint(launch.stderr_tail());
+  const auto message = launcher_complaint(launch.stderr_tail());
   if (launch.end()->shell_status() == 0)
     return {Verdict::error,
             fmt::format("{} ended with status 0 without starting muster-rank{}", program(),

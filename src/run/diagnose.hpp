@@ -12,6 +12,7 @@
 #include "run/autopsy.hpp"
 #include "run/crowded_port.hpp"
 #include "run/launch.hpp"
+#include "run/process_status.hpp"
 #include "run/remote_exec.hpp"
 #include "run/session.hpp"
 
@@ -49,12 +50,13 @@ class LaunchDiagnosis {
     std::vector<NodeAutopsy> seen;
     std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
-    bool is_given_up = false;                     ///< for stopped processes: the launcher, or some of those in `seen`
-    std::optional<CrowdedPort> crowded_port;      ///< of the launcher, while ranks start
-    std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, of one of its daemons or of a rank
-    std::set<int> launcher_ports;                 ///< at which it listens
-    std::string called_node;                      ///< of that daemon or rank; empty: this one
-    std::optional<FarCaller> far_caller;          ///< from another host than the one it called
+    bool is_given_up = false;                       ///< for stopped processes: the launcher, or some of those in `seen`
+    std::optional<CrowdedPort> crowded_port;        ///< of the launcher, while ranks start
+    std::optional<ForeignCaller> foreign_caller;    ///< of the launcher, of one of its daemons or of a rank
+    std::set<int> launcher_ports;                   ///< at which it listens
+    std::optional<ProcessStatus> launcher_process;  ///< as it was then
+    std::string called_node;                        ///< of that daemon or rank; empty: this one
+    std::optional<FarCaller> far_caller;            ///< from another host than the one it called
   };
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
@@ -64,7 +66,8 @@ class LaunchDiagnosis {
   /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something
   /// would not end, with why.
   [[nodiscard]] std::map<std::string, std::string> clear_away(Launch& launch, const Inspection& inspection);
-  /// Whether nothing but KILL reaches the launcher's daemon there: it is stopped, or its network has lost a node.
+  /// Whether nothing but KILL reaches the launcher's daemon there: it is stopped, or its network has lost a
+  /// node.
   [[nodiscard]] static bool must_end_daemons(const Inspection& inspection, const std::string& node);
   [[nodiscard]] LaunchOutcome diagnose(const Launch& launch, const Inspection& inspection) const;
 

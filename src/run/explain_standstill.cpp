@@ -178,9 +178,7 @@ Explained uninterruptible(const FailureContext& context) {
 }
 
 Explained loses_packets(const FailureContext& context) {
-  std::vector<NodeLosses> nodes;
-  for (const NodeAutopsy& node : context.failure.nodes) nodes.push_back({node.node, node.losses});
-  return explain_losses(nodes);
+  return explain_losses(losses_of(context.failure.nodes));
 }
 
 Explained cut_off(const FailureContext& context) {

@@ -24,6 +24,8 @@ bool is_of_one_machine(const std::string& host) {
          host.starts_with("169.254.");
 }
 
+}  // namespace
+
 std::vector<std::string> own_hosts() {
   std::vector<std::string> hosts;
   ifaddrs* list = nullptr;
@@ -40,8 +42,6 @@ std::vector<std::string> own_hosts() {
   freeifaddrs(list);
   return hosts;
 }
-
-}  // namespace
 
 HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections, const std::vector<std::string>& hosts,
                                   const std::set<std::string>& inodes, const std::set<int>& ports,

@@ -32,6 +32,9 @@ struct HalfGreetings {
   friend bool operator==(const HalfGreetings&, const HalfGreetings&) = default;
 };
 
+/// Addresses of this node, without those that are the same on others.
+[[nodiscard]] std::vector<std::string> own_hosts();
+
 /// `inodes`, `ports`: sockets of processes of the launch, and ports at which they listen. `is_foreign`: by number of
 /// the user. At most 4,096 of each kind. Pure.
 [[nodiscard]] HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <ctime>
 #include <fmt/format.h>
 #include <string>
 #include <sys/syscall.h>
@@ -41,6 +42,14 @@ std::optional<ProcessStatus> parse_process_status(std::string_view text) {
 std::optional<ProcessStatus> process_status(int pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
   return text ? parse_process_status(*text) : std::nullopt;
+}
+
+double seconds_since_start(const ProcessStatus& status) {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const double ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+         static_cast<double>(status.start_ticks) / ticks_per_second;
 }
 
 void each_process(const std::function<void(int, const ProcessStatus&)>& act) {

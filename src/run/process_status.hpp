@@ -20,6 +20,9 @@ struct ProcessStatus {
 /// nullopt: no such process.
 [[nodiscard]] std::optional<ProcessStatus> process_status(int pid);
 
+/// How long ago it started, to one tick of the kernel's clock (usually 10 ms).
+[[nodiscard]] double seconds_since_start(const ProcessStatus& status);
+
 /// Every number in /proc that is a process which has not ended, with its status.
 void each_process(const std::function<void(int, const ProcessStatus&)>& act);
 

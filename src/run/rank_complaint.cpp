@@ -18,6 +18,7 @@ constexpr std::string_view explaining[] = {
 constexpr std::string_view of_launchers[] = {"[mpiexec@",
                                              "[proxy:",
                                              "[bstrap:",
+                                             "plm:rsh: ",
                                              "prterun ",
                                              "mpirun ",
                                              "srun: ",
@@ -58,6 +59,18 @@ std::string rank_complaint(std::string_view standard_error) {
       last = printable_line(words, 200);
   }
   return last;
+}
+
+std::string launcher_complaint(std::string_view standard_error) {
+  std::string warning;
+  for (const std::string_view line : lines(standard_error)) {
+    const std::string_view words = trim(line);
+    if (words.size() <= 3 || words.find_first_not_of("-=*") == words.npos) continue;
+    if (words.find("arning: ") == words.npos) return printable_line(words, 160);
+    // On a busy machine the remote shell had begun before Open MPI could move it: nothing follows from that.
+    if (warning.empty() && words.find("setpgid(") == words.npos) warning = printable_line(words, 160);
+  }
+  return warning;
 }
 
 }  // namespace muster

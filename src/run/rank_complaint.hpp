@@ -1,4 +1,4 @@
-/// What a rank wrote to standard error about its own end.
+/// What a rank or the launcher wrote to standard error about its own end.
 #pragma once
 
 #include <string>
@@ -9,5 +9,9 @@ namespace muster {
 /// The last line of `standard_error` about an error that is not the launcher's, at most 200 characters; empty:
 /// there is none.
 [[nodiscard]] std::string rank_complaint(std::string_view standard_error);
+
+/// Of a launcher that ended before any rank was there: the first line that is neither a rule nor a warning, or else the
+/// first warning, at most 160 characters; empty: there is none. Pure.
+[[nodiscard]] std::string launcher_complaint(std::string_view standard_error);
 
 }  // namespace muster

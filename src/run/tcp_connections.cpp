@@ -31,6 +31,16 @@ namespace {
 
 constexpr unsigned established = 1, close_wait = 8;  // of the kernel's list of TCP states
 
+/// Of `size` bytes of counters. Openers repeat what has no data where a process accepts connections late. Segments that
+/// the other side had already (DSACK) were not lost.
+std::uint64_t resent_of(const tcp_info& info, std::size_t size) {
+  constexpr std::uint64_t of_opening = 3;
+  constexpr std::size_t with_bytes = offsetof(tcp_info, tcpi_dsack_dups) + sizeof info.tcpi_dsack_dups;
+  const std::uint64_t resent = info.tcpi_total_retrans;
+  if (size < with_bytes) return resent - std::min(resent, of_opening);
+  return info.tcpi_bytes_retrans == 0 ? 0 : resent - std::min<std::uint64_t>(resent, info.tcpi_dsack_dups);
+}
+
 /// Of an answer's attributes, the counters; false: none, or not all of them.
 bool read_counters(std::span<const std::byte> attributes, TcpConnection& connection) {
   tcp_info info{};
@@ -46,7 +56,7 @@ bool read_counters(std::span<const std::byte> attributes, TcpConnection& connect
       connection.segments_in = info.tcpi_data_segs_in;
       connection.segments_out = info.tcpi_data_segs_out;
       connection.sent = info.tcpi_segs_out;
-      connection.resent = info.tcpi_total_retrans;
+      connection.resent = resent_of(info, head.rta_len - RTA_LENGTH(0));
       connection.is_unanswered = info.tcpi_unacked > 0;
       return true;
     }

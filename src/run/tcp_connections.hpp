@@ -30,8 +30,8 @@ struct TcpConnection {
   std::uint64_t segments_in = 0;   ///< with data
   std::uint64_t segments_out = 0;  ///< with data
   std::uint64_t sent = 0;          ///< segments in all, those sent again included
-  std::uint64_t resent = 0;        ///< of these
-  bool is_unanswered = false;      ///< segments were sent that the other side has not acknowledged
+  std::uint64_t resent = 0;        ///< of these, lost; 0 where none had data (kernels before 4.19: less three)
+  bool is_unanswered = false;      ///< something was sent that the other side has not acknowledged
   friend bool operator==(const TcpConnection&, const TcpConnection&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "run/autopsy.hpp"
 
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -369,6 +370,33 @@ TEST_F(AutopsyTest, CleanRemovesARecorderThatARankHadNoTimeToBegin) {
     EXPECT_TRUE(fs::exists(one)) << one;
 }
 
+TEST_F(AutopsyTest, CleanEndsDaemonsThatTheEndedLauncherStarted) {
+  const fs::path program = folder_.path / "orted";
+  fs::copy_file("/bin/sh", program);
+  std::array<int, 2> input{};
+  ASSERT_EQ(pipe(input.data()), 0);
+  const pid_t daemon = fork();
+  if (daemon == 0) {
+    dup2(input[0], STDIN_FILENO);
+    execl(program.c_str(), "orted", "-c", "trap '' TERM; while :; do read line; done", "tcp://10.0.0.1,10.1.0.1:41753",
+          nullptr);
+    _exit(99);
+  }
+  while (!is_daemon_of_one_launch(daemon)) usleep(1000);
+  const auto clean = [&](const EndedLauncher& launcher) { return clean_this_node("t", 0.2, true, false, launcher); };
+  const auto is_there = [&] { return waitpid(daemon, nullptr, WNOHANG) == 0; };
+  EXPECT_TRUE(clean({{"10.0.0.1"}, {41754}, 1}).empty());
+  EXPECT_TRUE(is_there()) << "of another launcher";
+  EXPECT_TRUE(clean({{"10.0.0.2", "nid001"}, {41753}, 1}).empty());
+  EXPECT_TRUE(is_there()) << "of another host";
+  EXPECT_TRUE(clean({{"10.1.0.1"}, {41753}, -100}).empty());
+  EXPECT_TRUE(is_there()) << "older than the launcher that had this port";
+  EXPECT_TRUE(clean({{"nid001", "10.1.0.1"}, {41753}, 1}).empty());
+  EXPECT_FALSE(is_there());
+  close(input[0]);
+  close(input[1]);
+}
+
 TEST_F(AutopsyTest, CleanOfNothingIsQuick) {
   EXPECT_TRUE(clean_this_node("t", 60).empty());
 }
@@ -423,7 +451,7 @@ void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
 }
 
 // KILL for the daemons of other nodes would end what they still have to do.
-TEST(LaunchDiagnosis, DaemonsAreEndedOnlyWhereOneIsStopped) {
+TEST(LaunchDiagnosis, DaemonsAreEndedOnlyWhereNothingElseReachesThem) {
   LaunchDiagnosis::Inspection inspection;
   inspection.seen = {sample(), sample()};
   inspection.seen[0].node = "nid001";

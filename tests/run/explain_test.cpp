@@ -173,10 +173,10 @@ TEST(ExplainTest, RanksBehindALossyLinkAreNotBehind) {
   LaunchFailure lossy = failure(
       {node("nid001", {rank(0)}), node("nid002", {in_phase(1, Phase::running, "send")}), node("nid003", {rank(2)})}, 3);
   EXPECT_EQ(explain(lossy).reason.find("lose packets"), std::string::npos);
-  lossy.nodes[0].losses = {{"10.0.0.1", "10.0.0.3", 100, 30}};
-  lossy.nodes[1].losses = {{"10.0.0.2", "10.0.0.3", 100, 25}};
-  lossy.nodes[2].losses = {{"10.0.0.3", "10.0.0.1", 100, 0}};
-  expect(lossy, "connections of ranks on nid003 to nid001 and nid002 lose packets: 55 of 200 segments were sent again",
+  lossy.nodes[0].losses = {{"10.0.0.1", "10.0.0.2", 100, 0, false}, {"10.0.0.1", "10.0.0.3", 100, 30, true}};
+  lossy.nodes[1].losses = {{"10.0.0.2", "10.0.0.3", 100, 25, true}};
+  lossy.nodes[2].losses = {{"10.0.0.3", "10.0.0.1", 100, 0, false}};
+  expect(lossy, "connections of nid003 to nid001 and nid002 lose packets: 55 of 300 segments were sent again",
          {"nid003", "nid001 <-> nid003", "nid002 <-> nid003"}, "error and drop counters");
 }
 

@@ -28,5 +28,21 @@ TEST(RankComplaint, IsNotTheLaunchers) {
   EXPECT_EQ(rank_complaint("[nid001:00000] *** An error occurred in Socket closed\n"), "");
 }
 
+// Seen with Open MPI 4.1.4 on a busy machine.
+constexpr std::string_view harmless =
+    "[nid001:14430] plm:rsh: Warning: setpgid(14445,14445) failed in parent with errno=Permission denied(13)\n";
+
+TEST(RankComplaint, IsNotOfALauncherThatStartedALittleLate) {
+  EXPECT_EQ(rank_complaint(harmless), "");
+}
+
+TEST(LauncherComplaint, IsTheFirstLineOrElseTheFirstWarning) {
+  EXPECT_EQ(launcher_complaint("-----\nWarning: a\nWarning: b\nno such option\nbye\n"), "no such option");
+  EXPECT_EQ(launcher_complaint("=====\nWarning: a\nWarning: b\n"), "Warning: a");
+  EXPECT_EQ(launcher_complaint(harmless), "");
+  EXPECT_EQ(launcher_complaint(std::string(harmless) + "Warning: b\n"), "Warning: b");
+  EXPECT_EQ(launcher_complaint(""), "");
+}
+
 }  // namespace
 }  // namespace muster

@@ -95,6 +95,9 @@ void add_node(CommandLine line) {
   clean->add_option("--tag", node->tag)->required();
   clean->add_option("--grace", node->grace_s);
   clean->add_flag("--launcher-has-ended", node->launcher_has_ended);
+  clean->add_option("--launcher-ports", node->launcher_ports)->delimiter(',');
+  clean->add_option("--launcher-hosts", node->launcher_hosts)->delimiter(',');
+  clean->add_option("--launcher-age", node->launcher_age_s);
   clean->add_flag("--daemons", node->ends_daemons);
   clean->callback([node, &status = line.status] { status = node_clean_command(*node); });
   app->add_subcommand("inventory", "What this node has")->callback([node, &status = line.status] {

@@ -38,7 +38,10 @@ int node_autopsy_command(const NodeOptions& options) {
 
 int node_clean_command(const NodeOptions& options) {
   std::string survivors;
-  for (const int pid : clean_this_node(options.tag, options.grace_s, options.launcher_has_ended, options.ends_daemons))
+  const EndedLauncher launcher{
+      options.launcher_hosts, {options.launcher_ports.begin(), options.launcher_ports.end()}, options.launcher_age_s};
+  for (const int pid :
+       clean_this_node(options.tag, options.grace_s, options.launcher_has_ended, options.ends_daemons, launcher))
     survivors += fmt::format("{}\n", pid);
   return answer(options, survivors);
 }

@@ -125,7 +125,9 @@ struct BindOptions {
 struct NodeOptions {
   std::string sign;  ///< variable with the node's name: one of many that answer through one pipe
   std::string tag;
-  std::vector<int> launcher_ports;  ///< at which the launcher listens
+  std::vector<int> launcher_ports;          ///< at which the launcher listens
+  std::vector<std::string> launcher_hosts;  ///< its names and addresses
+  double launcher_age_s = 0;
   double grace_s = 3;
   bool launcher_has_ended = false;
   bool ends_daemons = false;
