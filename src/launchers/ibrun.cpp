@@ -72,7 +72,7 @@ LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int s
   if (status == 0) return notice;
   const std::string message = mpirun::in_one_line(text);
   if (mpirun::find_openmpi_rank(message, notice) || mpirun::find_mpich_rank(message, notice)) return notice;
-  mpirun::explain_launch(message, notice);
+  mpirun::explain_launch(message, mpirun::reports_kill(text), notice);
   return notice;
 }
 

@@ -313,6 +313,18 @@ TEST(Mpirun, SilenceIsNoNotice) {
   EXPECT_FALSE(mpirun().read_notice(openmpi(), "Process name: [[1,1],1]\n Exit code: 3", 0).rank);
 }
 
+TEST(Mpirun, OnlyAShellReportsThatADaemonWasKilled) {
+  const std::string lost = "ORTE has lost communication with a remote daemon.\n";
+  for (const char* text : {"Killed\n", "  Killed \r\n", "bash: line 1:  4711 Killed                  orted -mca a b\n"})
+    EXPECT_NE(mpirun().read_notice(openmpi(), text + lost, 1).sentence.find("killed by SIGKILL"), std::string::npos)
+        << text;
+  for (const char* text : {"", "worker 3 Killed\n", "Killed 4 idle workers\n", "input: line Killed\n"}) {
+    const std::string sentence = mpirun().read_notice(openmpi(), text + lost, 1).sentence;
+    EXPECT_NE(sentence.find("lost its daemon"), std::string::npos) << sentence;
+    EXPECT_EQ(sentence.find("killed by"), std::string::npos) << text;
+  }
+}
+
 TEST(Mpirun, ReachesANodeAsTheLauncherWould) {
   const Argv look{"/opt/muster", "node", "autopsy", "a b"};
   EXPECT_EQ(mpirun().reach(openmpi(), "n1", look, {}),

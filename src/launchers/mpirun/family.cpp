@@ -318,7 +318,7 @@ LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view te
   if (status == 0) return notice;
   const std::string message = in_one_line(text);
   const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(message, notice) : find_mpich_rank(message, notice);
-  if (!is_rank) explain_launch(message, notice);
+  if (!is_rank) explain_launch(message, reports_kill(text), notice);
   // Where a rank called abort, prterun ends with its status and does not print it.
   if (notice.rank && !notice.signal && !notice.exit_status) notice.exit_status = status;
   return notice;

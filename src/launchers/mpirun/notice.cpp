@@ -1,6 +1,7 @@
 #include "launchers/mpirun/notice.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <csignal>
 #include <fmt/format.h>
@@ -192,28 +193,30 @@ bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
   return true;
 }
 
-/// A shell prints it of a process that SIGKILL ended, `Killed`, and names the process at most.
-bool has_killed(std::string_view text) {
-  constexpr std::string_view word = "Killed";
-  const auto is_space = [&](std::size_t at) { return at >= text.size() || text[at] == ' ' || text[at] == '\n'; };
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
-    if ((at == 0 || is_space(at - 1)) && is_space(at + word.size())) return true;
-  return false;
-}
-
 /// Of a lost daemon: a limit on memory ends it so, as does a user.
 void explain_kill(LauncherNotice& notice) {
   notice.sentence += ", which was killed by SIGKILL";
   notice.remedy = fmt::format(
       "look in the kernel log of {0} (dmesg) for the out-of-memory killer, which names the limit that was reached, and "
-      "raise the memory limit of the job there (memory.max or memory.limit_in_bytes of its control group); else see who "
-      "ended the daemon",
+      "raise the memory limit of the job there (memory.max or memory.limit_in_bytes of its control group); else see "
+      "who ended the daemon",
       notice.node.empty() ? std::string("the node") : notice.node);
 }
 
 }  // namespace
 
-void explain_launch(std::string_view text, LauncherNotice& notice) {
+bool reports_kill(std::string_view text) {
+  for (const std::string_view line : lines(text)) {
+    const std::string_view words = trim(line);
+    if (words == "Killed") return true;
+    const std::size_t at = words.find(" Killed");
+    const std::string_view before = words.substr(0, std::min(at, words.size()));
+    if (at != words.npos && before.find(": line ") != before.npos && std::isdigit(before.back()) != 0) return true;
+  }
+  return false;
+}
+
+void explain_launch(std::string_view text, bool is_killed, LauncherNotice& notice) {
   if (explain_session_folder(text, notice)) return;
   if (text.find("hydra_pmi_proxy (No such file") == text.npos && explain_execvp(text, notice)) return;
   if (explain_missing_daemon(text, notice)) return;
@@ -221,11 +224,11 @@ void explain_launch(std::string_view text, LauncherNotice& notice) {
     const auto message = from(text, failure.text);
     if (message.empty()) continue;
     take(failure, failed_node(message, failure), notice);
-    if (failure.text == lost_daemon && has_killed(text)) explain_kill(notice);
+    if (failure.text == lost_daemon && is_killed) explain_kill(notice);
     return;
   }
   // Of Hydra, which names no node; it has the same words for a rank that was killed, of which no shell reports.
-  if (text.find("assert (!closed) failed") == text.npos || !has_killed(text)) return;
+  if (text.find("assert (!closed) failed") == text.npos || !is_killed) return;
   take({"", "", "the launcher lost its proxy on {}", ""}, "", notice);
   explain_kill(notice);
 }
