@@ -30,7 +30,7 @@ KINDS = (
     ("file system hangs", r"file system .*(?:hangs|does not answer)|stuck in the kernel|waits? in the kernel"),
     ("processes", r"processes and threads|Resource temporarily unavailable|fork|no more processes|pids"),
     ("files", r"open files|descriptors"),
-    ("unreachable", r"(?:does|do) not answer|can't be reached|No route"),
+    ("unreachable", r"(?:does|do) not answer|can't be reached|No route|lose packets"),
     ("does not start", r"no rank starts on|could not start its daemon|never started|does not start"),
     ("clock", r"\bclock of\b"),
     ("name", r"calls itself|host name|of one name|same name|named .* by|are on no node"),

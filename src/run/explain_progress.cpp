@@ -122,8 +122,13 @@ Explained not_started(const FailureContext& context) {
     finding.reason += ": no rank is on " + human_list(empty);
     for (const std::string& node : empty) finding.culprits.push_back({CulpritKind::node, node, node, -1});
     finding.remedy = fmt::format("check that the launcher reaches {} and that muster-rank is there", human_list(empty));
+    const auto losses = empty.size() == 1 ? loss_words(losses_of(context.failure.nodes), empty.front()) : std::string();
+    if (!losses.empty()) {
+      finding.reason += fmt::format(", whose connections lose packets ({})", losses);
+      finding.remedy = fmt::format("check cables, ports and switch of {}", empty.front());
+    }
   }
-  finding.reason += waiting_words(context.alive().size(), 2);
+  finding.reason += waiting_words(context.alive().size(), expected - context.ranks.size());
   return finding;
 }
 

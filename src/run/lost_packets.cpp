@@ -193,6 +193,10 @@ bool is_between(const std::vector<NodeLosses>& nodes, const NodePair& pair) {
   return 2 == std::count_if(nodes.begin(), nodes.end(), [&](const NodeLosses& node) { return pair.has(node.node); });
 }
 
+std::string share_words(const LossCount& count) {
+  return fmt::format("{} of {} segments were sent again", count.resent, count.sent);
+}
+
 Finding lossy(std::string reason, std::vector<Culprit> culprits, const std::string& where) {
   Finding finding;
   finding.reason = std::move(reason);
@@ -211,25 +215,33 @@ std::optional<Finding> explain_losses(const std::vector<NodeLosses>& nodes) {
   const LossesOfPairs pairs = losses_of_pairs(nodes);
   LossCount all;
   for (const auto& [pair, count] : pairs) all.add(count);
-  const auto share = [](const LossCount& count) {
-    return fmt::format("{} of {} segments were sent again", count.resent, count.sent);
-  };
   LossyNode node = lossiest_node(nodes, pairs);
   if (is_lossy(node.count, all) && can_compare(node.count, all) && node.is_more_than_a_link(pairs)) {
     // With the links, no node is drained: what other users send can overload its link.
     std::vector<Culprit> culprits{{CulpritKind::node, node.node, node.node, -1}};
     culprits.insert(culprits.end(), node.links.begin(), node.links.end());
     return lossy(fmt::format("connections of {} to {} lose packets: {}", node.node, human_list(node.partners, 4),
-                             share(node.count)),
+                             share_words(node.count)),
                  std::move(culprits), node.node);
   }
   for (const auto& [pair, count] : pairs) {
     if (!is_lossy(count, all) || !is_between(nodes, pair)) continue;
-    return lossy(fmt::format("connections between {} and {} lose packets: {}", pair.one, pair.other, share(count)),
-                 {{CulpritKind::link, fmt::format("{} <-> {}", pair.one, pair.other), "", -1}},
-                 fmt::format("{} and {}", pair.one, pair.other));
+    return lossy(
+        fmt::format("connections between {} and {} lose packets: {}", pair.one, pair.other, share_words(count)),
+        {{CulpritKind::link, fmt::format("{} <-> {}", pair.one, pair.other), "", -1}},
+        fmt::format("{} and {}", pair.one, pair.other));
   }
   return std::nullopt;
+}
+
+std::string loss_words(const std::vector<NodeLosses>& nodes, const std::string& node) {
+  constexpr std::uint64_t least = 3;
+  constexpr double least_share_of_it = 0.1;
+  LossCount its, others;
+  for (const auto& [pair, count] : losses_of_pairs(nodes)) (pair.has(node) ? its : others).add(count);
+  const bool is_clear =
+      its.resent >= least && its.share() >= least_share_of_it && others.share() <= most_share_outside * its.share();
+  return is_clear ? share_words(its) : "";
 }
 
 }  // namespace muster

@@ -46,4 +46,9 @@ struct NodeLosses {
 /// nullopt: neither, or nothing waits for an answer there. Pure.
 [[nodiscard]] std::optional<Finding> explain_losses(const std::vector<NodeLosses>& nodes);
 
+/// `4 of 13 segments were sent again` of a node's connections, where these are 3 and 10 % at least and the share of the
+/// others is a fifth of that at most; else empty. It supports a finding about the node and is none: nothing has to
+/// wait. Pure.
+[[nodiscard]] std::string loss_words(const std::vector<NodeLosses>& nodes, const std::string& node);
+
 }  // namespace muster

@@ -591,6 +591,13 @@ TEST(ExplainTest, RanksThatNeverStarted) {
   expect(failure({node("nid001", {in_phase(0, Phase::starting), in_phase(1, Phase::starting)}), node("nid002", {})}, 4,
                  "start-up"),
          "ranks 2 and 3 never started: no rank is on nid002; 2 ranks wait for them", {"nid002"}, "reaches nid002");
+  LaunchFailure lossy = failure({node("nid001", {in_phase(0, Phase::starting)}), node("nid002", {})}, 2, "start-up");
+  lossy.nodes[0].losses = {{"10.0.0.1", "10.0.0.254", 11, 0, false}};
+  lossy.nodes[1].losses = {{"10.0.0.2", "10.0.0.254", 13, 4, false}};
+  expect(lossy,
+         "rank 1 never started: no rank is on nid002, whose connections lose packets (4 of 13 segments were sent "
+         "again); 1 rank waits for it",
+         {"nid002"}, "check cables");
   expect(failure({node("nid001", {})}, 4, "start-up"), "none of 4 ranks started", {"launcher"}, "hostname");
   expect(ended(failure({node("nid001", {})}, 4, "start-up"), 132),
          "none of 4 ranks started; the launcher ended with status 132", {"launcher"}, "hostname");

@@ -79,6 +79,19 @@ TEST(LostPackets, ANodeIsNamedByItsConnectionsToTheLaunchersHost) {
   EXPECT_FALSE(explain_losses({to_launcher(1, 7, 3), to_launcher(2, 6, 0), to_launcher(3, 6, 0)}));
 }
 
+TEST(LostPackets, AFewSupportAFindingAboutTheirNode) {
+  const auto to_launcher = [](int own, std::uint64_t resent) {
+    const std::string number = std::to_string(own);
+    return NodeLosses{"n" + number, {}, {{"10.0.0." + number, "10.0.0.254", 13, resent, false}}};
+  };
+  const std::vector<NodeLosses> nodes{to_launcher(1, 0), to_launcher(2, 4), to_launcher(3, 0)};
+  EXPECT_EQ(loss_words(nodes, "n2"), "4 of 13 segments were sent again");
+  EXPECT_EQ(loss_words(nodes, "n1"), "");
+  EXPECT_EQ(loss_words({to_launcher(1, 0), to_launcher(2, 2)}, "n2"), "");
+  EXPECT_EQ(loss_words({to_launcher(1, 2), to_launcher(2, 4)}, "n2"), "") << "others as well";
+  EXPECT_EQ(loss_words({}, "n2"), "");
+}
+
 TEST(LostPackets, WhatWasSentBeforeTheLossDoesNotHideIt) {
   NodeLosses lossy = node(2, {4, 0, 5, 11});
   for (PathLoss& path : lossy.paths) path.sent = 400;
