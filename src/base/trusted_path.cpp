@@ -149,12 +149,35 @@ bool is_other_user(uid_t owner) {
   return owner != 0 && owner != ::geteuid() && !is_outside(owner);
 }
 
+namespace {
+
+Result<void> check_for_journals(const struct stat& folder, const fs::path& real, const fs::path& path) {
+  if ((folder.st_mode & S_IWOTH) == 0) return {};
+  return refuse(path, fmt::format("is not used: every user may put files into {}, which would be taken for its "
+                                  "journal; use a folder of your own",
+                                  real.parent_path().string()));
+}
+
+Result<void> check_not_for_all(const struct stat& about, const fs::path& path) {
+  if (!S_ISREG(about.st_mode) || (about.st_mode & S_IWOTH) == 0) return {};
+  return refuse(
+      path, fmt::format("is not used: every user may write it; see what it holds, then chmod o-w {}", path.string()));
+}
+
+}  // namespace
+
 Result<fs::path> own_database(const fs::path& path) {
   struct stat about {};
   bool is_there = ::lstat(path.c_str(), &about) == 0;
   std::error_code error;
   const auto real = fs::weakly_canonical(path, error);
-  if (is_there && is_shared_with_us(about)) return real;
+  if (const auto narrow = check_not_for_all(about, path); is_there && !narrow) return tl::unexpected(narrow.error());
+  if (is_there && is_shared_with_us(about)) {
+    struct stat folder {};
+    const bool is_seen = ::stat(real.parent_path().c_str(), &folder) == 0;
+    if (const auto kept = check_for_journals(folder, real, path); is_seen && !kept) return tl::unexpected(kept.error());
+    return real;
+  }
   if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   if (auto links = check_links(path); !links) return tl::unexpected(links.error());
   if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
@@ -162,12 +185,11 @@ Result<fs::path> own_database(const fs::path& path) {
   is_there = ::lstat(real.c_str(), &about) == 0;
   if (is_there && !S_ISREG(about.st_mode)) return refuse(path, "is not used: it is not a regular file");
   if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
+  if (const auto narrow = check_not_for_all(about, real); is_there && !narrow) return tl::unexpected(narrow.error());
   const auto folder = open_folder_of(real, path);
   if (!folder) return tl::unexpected(folder.error());
-  if (::fstat(folder->number(), &about) == 0 && (about.st_mode & S_IWOTH) != 0)
-    return refuse(path, fmt::format("is not used: every user may put files into {}, which would be taken for its "
-                                    "journal; use a folder of your own",
-                                    real.parent_path().string()));
+  const bool is_seen = ::fstat(folder->number(), &about) == 0;
+  if (const auto kept = check_for_journals(about, real, path); is_seen && !kept) return tl::unexpected(kept.error());
   return real;
 }
 

@@ -50,7 +50,8 @@ struct Trust {
 [[nodiscard]] Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode = 0600);
 
 /// The same of an SQLite database, which is opened by its name, with links followed: other users may not even put a
-/// file beside it, as one with the name of its journal would be written into it. Nothing needs to be there yet. Returns
+/// file beside it, as one with the name of its journal would be written into it, and not every user may write it.
+/// Nothing needs to be there yet. Returns
 /// the name to open: without links, and below folders in which no other user can exchange any part of it.
 [[nodiscard]] Result<fs::path> own_database(const fs::path& path);
 

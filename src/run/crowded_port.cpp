@@ -60,21 +60,22 @@ bool has_network_of_this_node(int pid) {
 std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
                                               std::size_t most) {
   // Local address, remote address, state, queues, ..., inode.
-  constexpr std::size_t local = 1, state = 3, inode = 9;
-  std::map<unsigned long, std::size_t> connections;
+  constexpr std::size_t local = 1, remote = 2, state = 3, inode = 9;
+  // The kernel lists a connection twice at times, where others come and go while it is read.
+  std::map<unsigned long, std::set<std::pair<std::string_view, std::string_view>>> connections;
   std::set<unsigned long> ports;
   for (const std::string_view line : lines(tcp)) {
     const auto row = columns(line);
     const auto port = row.size() > inode ? port_in(row[local]) : std::nullopt;
     if (!port) continue;
     if (row[state] != listening)
-      ++connections[*port];
+      connections[*port].insert({row[local], row[remote]});
     else if (inodes.count(std::string(row[inode])) != 0)
       ports.insert(*port);
   }
   std::optional<CrowdedPort> worst;
   for (const auto port : ports)
-    if (const auto count = connections[port]; count > most && (!worst || count > worst->connections))
+    if (const auto count = connections[port].size(); count > most && (!worst || count > worst->connections))
       worst = CrowdedPort{static_cast<int>(port), count};
   return worst;
 }

@@ -120,19 +120,27 @@ std::string too_small_limit(std::size_t files) {
   constexpr rlim_t least_stack = 512u << 10;
   if (const std::size_t free = free_descriptors(); free < files)
     return fmt::format(
-        "this process may open only {} more files (the limit on open files is {}), and needs {}; raise the limit: ulimit "
+        "this process may open only {} more files (the limit on open files is {}), and needs {}; raise the limit: "
+        "ulimit "
         "-n 1024",
         free, limit_on_files(), files);
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack)
     return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",
                        stack.rlim_cur >> 10, least_stack >> 10, least_stack >> 10);
+  // Open MPI calls it a full file system; ranks of hello start with 4 MiB.
+  constexpr rlim_t least_file = 16u << 20;
+  rlimit file{};
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < least_file)
+    return fmt::format("files of this process may have {} KiB, and MPI needs {}; raise the limit: ulimit -f unlimited",
+                       file.rlim_cur >> 10, least_file >> 10);
   // Below it MPI fails without a reason.
   constexpr rlim_t least_data = 128u << 20;
   rlimit data{};
   if (::getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur < least_data)
-    return fmt::format("this process may have {} MiB of data, and muster needs {}; raise the limit: ulimit -d unlimited",
-                       data.rlim_cur >> 20, least_data >> 20);
+    return fmt::format(
+        "this process may have {} MiB of data, and muster needs {}; raise the limit: ulimit -d unlimited",
+        data.rlim_cur >> 20, least_data >> 20);
   // mpirun of Open MPI starts with 90 MiB, and ranks with 64; ranks below 128 end by a signal at times.
   constexpr rlim_t least_addresses = 256u << 20;
   rlimit addresses{};

@@ -10,7 +10,8 @@ namespace muster {
 [[nodiscard]] std::size_t free_descriptors();
 
 /// The first limit below which libraries end the process by a signal, or fail without a reason: fewer than `files` more
-/// that may be opened, a small stack, little memory. With the command that raises it; empty: none is too small.
+/// that may be opened, a small stack, small files, little memory. With the command that raises it; empty: none is too
+/// small.
 [[nodiscard]] std::string too_small_limit(std::size_t files);
 
 /// Why this process can't have `count` more threads at the same time, with the limits on processes and threads that are

@@ -132,6 +132,19 @@ TEST_F(OwnFile, NotWhereOthersMayPutAnother) {
   EXPECT_NE(why_not(file_).find(top_.string() + " belongs to user 65534"), std::string::npos);
 }
 
+TEST_F(OwnFile, NoDatabaseThatEveryUserMayWrite) {
+  fs::create_symlink(file_, inner_ / "link");
+  ASSERT_EQ(::chmod(file_.c_str(), 0666), 0);
+  for (const char* name : {"file", "link"})
+    EXPECT_NE(why_not(inner_ / name).find("every user may write it"), std::string::npos) << name;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);
+  EXPECT_NE(why_not(file_).find("every user may write it"), std::string::npos);
+  ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
+  ::chmod(inner_.c_str(), 01777);
+  EXPECT_NE(why_not(file_).find("every user may put files into " + inner_.string()), std::string::npos);
+}
+
 TEST_F(OwnFile, OfAnotherUserOnlyWhereAGroupOfOursSharesIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);

@@ -223,6 +223,18 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"every user may put files into {shared}", done.stderr)
         self.assertFalse((shared / "history.db").exists())
 
+    def test_a_history_that_every_user_may_write(self):
+        history = self.folder / "history.db"
+        run = ("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--history", history)
+        self.assertEqual(self.muster(*run).stderr, "")
+        kept = history.read_bytes()
+        for owner in (0, NOBODY):
+            history.chmod(0o666)
+            os.chown(history, owner, -1)
+            done = self.muster(*run)
+            self.assertIn("every user may write it", done.stderr)
+            self.assertEqual(history.read_bytes(), kept)
+
     # Root reads and runs nothing that others could change, and makes nothing in their folders.
 
     def home_of_nobody(self):

@@ -162,9 +162,12 @@ class Surroundings(unittest.TestCase):
                     self.assertEqual(done.returncode, status, done.said)
                     self.assertIn(word, done.said)
             self.assertEqual(self.run_hello(limits=[limit]).returncode, 3)
-        done = self.run_hello(limits=[(resource.RLIMIT_FSIZE, 0)])
-        self.assertEqual(done.returncode, 2, done.said)
-        self.assertIn("File too large; nothing was started", done.said)
+        for kibibytes in (0, 8, 64, 1024):
+            done = self.run_hello(limits=[(resource.RLIMIT_FSIZE, kibibytes << 10)])
+            self.assertEqual(done.returncode, 3, done.said)
+            self.assertIn(f"may have {kibibytes} KiB, and MPI needs 16384; raise the limit: ulimit -f", done.said)
+        done = self.run_hello(limits=[(resource.RLIMIT_FSIZE, 16 << 20)])
+        self.assertEqual(done.returncode, 0, done.said)
 
     def test_little_memory(self):
         """MPI would fail without a reason, and a rank would be at fault."""

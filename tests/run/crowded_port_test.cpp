@@ -22,6 +22,8 @@ constexpr std::string_view table =
 TEST(CrowdedPort, TheListeningPortWithTheMostConnections) {
   EXPECT_EQ(parse_crowded_port(table, {"111", "222"}, 2), (CrowdedPort{0xa001, 3}));
   EXPECT_FALSE(parse_crowded_port(table, {"111", "222"}, 3));
+  const std::string twice = std::string(table) + std::string(table.substr(table.find("   2:")));
+  EXPECT_FALSE(parse_crowded_port(twice, {"111", "222"}, 3)) << "as a table that changes while it is read";
   EXPECT_FALSE(parse_crowded_port(table, {"222", "333"}, 0)) << "of another process";
   EXPECT_FALSE(parse_crowded_port("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, 0));
 }
