@@ -72,15 +72,21 @@ struct EndedLauncher {
   double age_s = 0;                ///< time from its start to the question; no daemon of it is older
 };
 
+/// What clean_this_node() ends beside the ranks that have recorders.
+struct CleanOptions {
+  bool launcher_has_ended = false;  ///< also what has the launch's tag in its environment and no recorder yet
+  /// Also the daemons of MPI's launchers that started these ranks: on a node that their network has lost, nothing else
+  /// does.
+  bool ends_daemons = false;
+  EndedLauncher launcher = {};  ///< also daemons that it started and that have not started ranks yet
+};
+
 /// Ends the ranks of launch `tag` on this node by their recorded pids (TERM and CONT, `grace_s` later KILL; also the
 /// process groups of programs they started), and removes recorder files and shared memory that they left in
-/// /dev/shm. `launcher_has_ended`: also ends what has the launch's tag in its environment and no recorder yet. A pid
-/// that is another process by now, and memory that another process has mapped, are left alone. Returns the pids that
-/// survived KILL for 2 s (uninterruptible); their recorder files stay. `ends_daemons`: also ends the daemons of MPI's
-/// launchers that started these ranks: on a node that their network has lost, nothing else does. `ended_launcher`: with
-/// daemons that the launcher started and that have not started ranks yet.
-[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false,
-                                               bool ends_daemons = false, const EndedLauncher& ended_launcher = {});
+/// /dev/shm. A pid that is another process by now, and memory that another process has mapped, are left alone. Returns
+/// the pids that survived KILL for 2 s (uninterruptible); their recorder files stay.
+[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s,
+                                               const CleanOptions& options = {});
 /// Ends them alone, as after the launcher has ended: what they recorded stays.
 void end_ranks_on_this_node(const std::string& tag, double grace_s);
 

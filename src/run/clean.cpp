@@ -122,17 +122,16 @@ std::vector<Named> daemons_of(const EndedLauncher& launcher, double asked_s) {
 struct Remains {
   std::string tag;
   Records records;
-  bool launcher_has_ended = false;
-  EndedLauncher launcher = {};
+  CleanOptions options = {};
   double asked_s = 0;
 };
 
 // Ranks aside.
 std::vector<Named> others_of(const Remains& remains) {
   std::vector<Named> others = group_members(remains.records);
-  for (const Named& one : programs_of(remains.tag, remains.launcher_has_ended))
+  for (const Named& one : programs_of(remains.tag, remains.options.launcher_has_ended))
     if (std::find(others.begin(), others.end(), one) == others.end()) others.push_back(one);
-  for (const Named& one : daemons_of(remains.launcher, remains.asked_s)) others.push_back(one);
+  for (const Named& one : daemons_of(remains.options.launcher, remains.asked_s)) others.push_back(one);
   return others;
 }
 
@@ -281,19 +280,18 @@ void end_all(const Remains& remains, double grace_s) {
 }  // namespace
 
 void end_ranks_on_this_node(const std::string& tag, double grace_s) {
-  end_all({tag, read_recorders(recorder_folder(), tag), true}, grace_s);
+  end_all({tag, read_recorders(recorder_folder(), tag), {.launcher_has_ended = true}}, grace_s);
 }
 
-std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended, bool ends_daemons,
-                                 const EndedLauncher& ended_launcher) {
-  Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended, ended_launcher, monotonic_seconds()};
+std::vector<int> clean_this_node(const std::string& tag, double grace_s, const CleanOptions& options) {
+  Remains remains{tag, read_recorders(recorder_folder(), tag), options, monotonic_seconds()};
   const Records& records = remains.records;
   if (!all_ended(remains)) {
     end_all(remains, grace_s);
     // One that had only just started may have made its recorder in the meantime.
     remains.records = read_recorders(recorder_folder(), tag);
   }
-  if (ends_daemons) end_daemons(records);
+  if (options.ends_daemons) end_daemons(records);
   std::vector<int> survivors;
   for (const Named& other : others_of(remains)) survivors.push_back(other.pid);
   for (const FlightRecord& record : records)

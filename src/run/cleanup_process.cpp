@@ -47,7 +47,7 @@ std::set<std::string> left_in_flight(int socket) {
   for (const auto pause : pauses_us) {
     if (tags.empty()) break;
     ::usleep(pause);
-    for (const std::string& tag : tags) (void)clean_this_node(tag, grace_s, true);
+    for (const std::string& tag : tags) (void)clean_this_node(tag, grace_s, {.launcher_has_ended = true});
   }
   ::_exit(0);
 }

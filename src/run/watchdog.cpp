@@ -112,7 +112,7 @@ void watch(const std::string& tag, const WatchdogTimes& times) {
     const auto is_past = [&](const FlightRecord& record) { return is_late(record, times.grace_s); };
     const bool is_to_end = orphaned_s > times.orphan_s;
     if (std::any_of(live.begin(), live.end(), is_past) || (is_to_end && has_ended_them) || ended_s > times.grace_s) {
-      (void)clean_this_node(tag, kill_grace_s, true, true);
+      (void)clean_this_node(tag, kill_grace_s, {.launcher_has_ended = true, .ends_daemons = true});
       return;
     }
     // A driver that lives is about to examine what they recorded.

@@ -148,7 +148,7 @@ TEST_F(AutopsyTest, CleanEndsARankWithoutARecordOnceTheLauncherHasEnded) {
       [&] { return fs::read_symlink("/proc/" + std::to_string(young) + "/exe").filename() != "run_tests"; }));
   EXPECT_TRUE(clean_this_node(tag.tag, 30).empty());
   EXPECT_FALSE(is_gone(young));
-  EXPECT_TRUE(clean_this_node(tag.tag, 30, true).empty());
+  EXPECT_TRUE(clean_this_node(tag.tag, 30, {.launcher_has_ended = true}).empty());
   int status = 0;
   EXPECT_EQ(::waitpid(young, &status, 0), young);
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
@@ -168,7 +168,7 @@ TEST_F(AutopsyTest, CleanLeavesAProcessAloneThatHasTheTagAndNotItsSecret) {
     ASSERT_GT(other, 0);
     ASSERT_TRUE(becomes_true(
         [&] { return fs::read_symlink("/proc/" + std::to_string(other) + "/exe").filename() != "run_tests"; }));
-    EXPECT_TRUE(clean_this_node(tag, 5, true).empty());
+    EXPECT_TRUE(clean_this_node(tag, 5, {.launcher_has_ended = true}).empty());
     EXPECT_FALSE(is_gone(other));
     kill(other, SIGKILL);
     ::waitpid(other, nullptr, 0);
@@ -383,7 +383,9 @@ TEST_F(AutopsyTest, CleanEndsDaemonsThatTheEndedLauncherStarted) {
     _exit(99);
   }
   while (!is_daemon_of_one_launch(daemon)) usleep(1000);
-  const auto clean = [&](const EndedLauncher& launcher) { return clean_this_node("t", 0.2, true, false, launcher); };
+  const auto clean = [&](const EndedLauncher& launcher) {
+    return clean_this_node("t", 0.2, {.launcher_has_ended = true, .launcher = launcher});
+  };
   const auto is_there = [&] { return waitpid(daemon, nullptr, WNOHANG) == 0; };
   EXPECT_TRUE(clean({{"10.0.0.1"}, {41754}, 1}).empty());
   EXPECT_TRUE(is_there()) << "of another launcher";

@@ -38,11 +38,11 @@ int node_autopsy_command(const NodeOptions& options) {
 
 int node_clean_command(const NodeOptions& options) {
   std::string survivors;
-  const EndedLauncher launcher{
-      options.launcher_hosts, {options.launcher_ports.begin(), options.launcher_ports.end()}, options.launcher_age_s};
-  for (const int pid :
-       clean_this_node(options.tag, options.grace_s, options.launcher_has_ended, options.ends_daemons, launcher))
-    survivors += fmt::format("{}\n", pid);
+  CleanOptions clean{options.launcher_has_ended, options.ends_daemons};
+  clean.launcher.hosts = options.launcher_hosts;
+  clean.launcher.ports = {options.launcher_ports.begin(), options.launcher_ports.end()};
+  clean.launcher.age_s = options.launcher_age_s;
+  for (const int pid : clean_this_node(options.tag, options.grace_s, clean)) survivors += fmt::format("{}\n", pid);
   return answer(options, survivors);
 }
 
