@@ -58,4 +58,12 @@ Result<std::string> parse_moment(std::string_view text, std::int64_t now) {
                   printable_line(text, 60)));
 }
 
+bool is_moment(std::string_view text) {
+  constexpr std::size_t whole = 19;  // to the second
+  if (text.size() <= whole || text.back() != 'Z' || !has_form(text.substr(0, whole)) || !is_real(text)) return false;
+  const std::string_view fraction = text.substr(whole, text.size() - whole - 1);
+  return fraction.empty() || (fraction.size() > 1 && fraction.front() == '.' &&
+                              fraction.find_first_not_of("0123456789", 1) == fraction.npos);
+}
+
 }  // namespace muster

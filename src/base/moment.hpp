@@ -1,4 +1,4 @@
-/// Times that a user types.
+/// Times that a user types, or that a file has.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,9 @@ namespace muster {
 /// (realtime_nanoseconds): `7d`, `12h`, `1h30m`. Returns what sorts as RFC 3339 does. Fails with kind `usage` and an
 /// empty place.
 [[nodiscard]] Result<std::string> parse_moment(std::string_view text, std::int64_t now);
+
+/// Whether it is what rfc3339() writes, `2026-01-31T02:00:00.000Z`, of a day that there was; the fraction may have any
+/// number of digits, or be left out.
+[[nodiscard]] bool is_moment(std::string_view text);
 
 }  // namespace muster

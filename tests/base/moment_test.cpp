@@ -17,6 +17,16 @@ TEST(MomentTest, DaysAndTimesOfTheDay) {
   EXPECT_EQ(parse_moment(rfc3339(now), now).value(), rfc3339(now));
 }
 
+TEST(MomentTest, WhatAFileHasIsADayThatThereWas) {
+  for (const std::string& good :
+       {rfc3339(now), std::string("2026-01-31T02:05:00Z"), std::string("2024-02-29T23:59:59.123456789Z")})
+    EXPECT_TRUE(is_moment(good)) << good;
+  for (const char* wrong : {"", "2026-01-31", "2026-01-31T02:05:00", "2026-02-30T00:00:00.000Z", "2026-02-29T00:00:00Z",
+                            "2026-01-31T24:00:00Z", "2026-01-31T02:05:00.Z", "2026-01-31T02:05:00.1xZ",
+                            "2026-01-31T02:05:00+01Z", "9999-99-99T99:99:99.999Z"})
+    EXPECT_FALSE(is_moment(wrong)) << wrong;
+}
+
 TEST(MomentTest, HowLongAgo) {
   EXPECT_EQ(parse_moment("7d", now).value(), "2026-11-14T08:00:00.000Z");
   EXPECT_EQ(parse_moment("1h30m", now).value(), "2026-11-21T06:30:00.000Z");

@@ -115,7 +115,7 @@ class Remembered(support.EndToEnd):
         self.muster("history", "--history", other, "export", again)
         self.assertEqual(export.read_text(), again.read_text())
         odd = self.folder / "odd.jsonl"
-        for moment in ("yesterday", "9999-99-99T99:99:99.999Z"):
+        for moment in ("yesterday", "9999-99-99T99:99:99.999Z", "2026-02-30T00:00:00.000Z"):
             odd.write_text(re.sub(r'"started":"[^"]*"', f'"started":"{moment}"', export.read_text()))
             said = self.muster("history", "--history", other, "import", odd, status=3)
             self.assertIn(f'"{moment}" is not a time', said)

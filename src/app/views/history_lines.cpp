@@ -7,6 +7,7 @@
 #include "app/inputs/load.hpp"
 #include "app/runs/read_run.hpp"
 #include "base/clock.hpp"
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
@@ -25,21 +26,6 @@ struct Imported {
 };
 
 /// `2026-01-31T02:00:00.000Z`: runs are put in order by it, as text.
-bool is_moment(const std::string& text) {
-  const std::string_view form = "0000-00-00T00:00:00";
-  const auto fits = [](char letter, char wanted) {
-    return wanted == '0' ? '0' <= letter && letter <= '9' : letter == wanted;
-  };
-  const bool is_formed = text.size() > form.size() && text.back() == 'Z' &&
-                         std::equal(form.begin(), form.end(), text.begin(),
-                                    [&](char wanted, char letter) { return fits(letter, wanted); });
-  const auto is_within = [&](std::size_t at, std::string_view least, std::string_view most) {
-    const auto part = std::string_view(text).substr(at, 2);
-    return least <= part && part <= most;
-  };
-  return is_formed && is_within(5, "01", "12") && is_within(8, "01", "31") && is_within(11, "00", "24");
-}
-
 Result<void> check_moment(const char* field, const std::string& text) {
   if (!is_moment(text))
     return fail(ErrorKind::file, field,
