@@ -78,7 +78,8 @@ class Limits(support.EndToEnd):
                     self.assert_error(run, "needs %d; raise the limit: ulimit -n 1024" % {8: 42, 2000: 538}[ranks])
 
     def test_other_limits_of_the_agent(self):
-        for limit, cause in (("-f 0", "File too large"), ("-s 64", "ulimit -s 512")):
+        for limit, cause in (("-f 0", "may have 0 KiB, and MPI needs 16384; raise the limit: ulimit -f"), ("-f 2048", "may have 1024 KiB, and MPI needs 16384"),
+                             ("-s 64", "ulimit -s 512")):
             with self.subTest(limit=limit):
                 self.assert_error(self.ended("local", self.limited(limit)), cause)
 
