@@ -31,48 +31,108 @@ bool is_outside(uid_t owner) {
   return is_read && count < 4294967295UL;
 }
 
-/// `part` is `path` or a folder above it, or above the file that `path` is to be.
-Result<void> hold_part(const struct stat& about, const fs::path& part, const fs::path& path, const Trust& trust) {
-  const auto name = part == path ? std::string("it") : part.string();
-  if (about.st_uid != trust.also && is_other_user(about.st_uid))
-    return refuse(
-        path,
-        fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your own{}", name,
-                    about.st_uid,
-                    ::geteuid() != 0 ? std::string() : ", run muster as that user, or chown root " + part.string()));
-  const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
-  if (is_sticky) return {};
-  if ((about.st_mode & S_IWOTH) != 0)
-    return refuse(path, fmt::format("is not used: every user may write {}; chmod o-w {}", name, part.string()));
-  if ((about.st_mode & S_IWGRP) != 0 && !trust.has_groups)
-    return refuse(path,
-                  fmt::format("is not used: group {} may write {}; chmod g-w {}", about.st_gid, name, part.string()));
-  return {};
-}
+/// Opens a path part by part, so that what was checked is what is opened. Each folder that is passed is checked, those in
+/// which links lie too, as who may write one of those may lead the link elsewhere.
+class TrustedWalk {
+ public:
+  /// Messages are about `path`. `is_whole`: the walk leads to `path` itself and not to a folder above it.
+  TrustedWalk(const fs::path& path, bool is_whole, const Trust& trust)
+      : path_(path), is_whole_(is_whole), trust_(trust) {}
 
-/// Opens `real`, which has no links in it, part by part. Messages call `named` "it" and are about `path`.
-Result<OwnedDescriptor> open_parts(const fs::path& real, const fs::path& named, const fs::path& path,
-                                   const Trust& trust) {
-  fs::path part;
-  OwnedDescriptor at;
-  for (const auto& name : real) {
-    part /= name;
-    // No link is followed any more: what is opened is what was resolved, or the attempt fails.
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    OwnedDescriptor next(at.number() < 0 ? ::open("/", flags) : ::openat(at.number(), name.c_str(), flags));
-    // A folder that may be passed, but not listed.
-    if (next.number() < 0 && errno == EACCES && part != named)
-      next = OwnedDescriptor(::openat(at.number(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    if (next.number() < 0)
-      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
-    struct stat about {};
-    if (::fstat(next.number(), &about) != 0)
-      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
-    if (auto held = hold_part(about, part, named, trust); !held) return refuse(path, held.error().what);
-    at = std::move(next);
+  /// `way` is absolute.
+  Result<OwnedDescriptor> run(const fs::path& way) {
+    if (auto begun = push(way); !begun) return tl::unexpected(begun.error());
+    while (!names_.empty())
+      if (auto stepped = step(); !stepped) return tl::unexpected(stepped.error());
+    return std::move(at_);
   }
-  return at;
-}
+
+ private:
+  /// What remains begins with `way`: the given one, or the target of a link.
+  Result<void> push(const fs::path& way) {
+    std::vector<std::string> names;
+    for (const auto& name : way.relative_path())
+      if (!name.empty() && name != ".") names.push_back(name.string());
+    names_.insert(names_.end(), names.rbegin(), names.rend());
+    if (!way.is_absolute()) return {};
+    part_ = "/";
+    return enter(OwnedDescriptor(::open("/", flags)));
+  }
+
+  Result<void> step() {
+    const auto name = names_.back();
+    names_.pop_back();
+    const auto folder = part_;
+    part_ = name == ".." ? part_.parent_path() : part_ / name;
+    struct stat about {};
+    const bool is_link =
+        ::fstatat(at_.number(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(about.st_mode);
+    if (is_link) return follow(name, about.st_uid, folder);
+    OwnedDescriptor next(::openat(at_.number(), name.c_str(), flags));
+    // A folder that may be passed, but not listed.
+    if (next.number() < 0 && errno == EACCES && !is_it())
+      next = OwnedDescriptor(::openat(at_.number(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    return enter(std::move(next));
+  }
+
+  Result<void> follow(const std::string& name, uid_t owner, const fs::path& folder) {
+    if (owner != trust_.also && is_other_user(owner))
+      return refuse(path_, fmt::format("is not used: {} is a link of user {}, who could lead it elsewhere; use a "
+                                       "folder of your own{}",
+                                       named(), owner, for_root(part_, "-h ")));
+    if (++hops_ > 40) return unreadable(ELOOP);
+    char target[4096];
+    const auto size = ::readlinkat(at_.number(), name.c_str(), target, sizeof target);
+    if (size < 0) return unreadable(errno);
+    part_ = folder;
+    return push(fs::path(std::string(target, static_cast<std::size_t>(size))));
+  }
+
+  Result<void> enter(OwnedDescriptor next) {
+    struct stat about {};
+    if (next.number() < 0 || ::fstat(next.number(), &about) != 0) return unreadable(errno);
+    if (auto held = hold(about); !held) return held;
+    at_ = std::move(next);
+    return {};
+  }
+
+  Result<void> hold(const struct stat& about) const {
+    if (about.st_uid != trust_.also && is_other_user(about.st_uid))
+      return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
+                                       "own{}",
+                                       named(), about.st_uid, for_root(part_, "")));
+    const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
+    if (is_sticky) return {};
+    if ((about.st_mode & S_IWOTH) != 0)
+      return refuse(path_, fmt::format("is not used: every user may write {}; chmod o-w {}", named(), part_.string()));
+    if ((about.st_mode & S_IWGRP) != 0 && !trust_.has_groups)
+      return refuse(path_, fmt::format("is not used: group {} may write {}; chmod g-w {}", about.st_gid, named(),
+                                       part_.string()));
+    return {};
+  }
+
+  tl::unexpected<Error> unreadable(int error) const {
+    if (is_it()) return refuse(path_, fmt::format("can't be read: {}", std::strerror(error)));
+    return refuse(path_, fmt::format("can't be read: {}: {}", part_.string(), std::strerror(error)));
+  }
+
+  static std::string for_root(const fs::path& part, const char* option) {
+    if (::geteuid() != 0) return "";
+    return fmt::format(", run muster as that user, or chown {}root {}", option, part.string());
+  }
+
+  bool is_it() const { return is_whole_ && names_.empty(); }
+  std::string named() const { return is_it() ? "it" : part_.string(); }
+
+  static constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const fs::path& path_;
+  bool is_whole_;
+  const Trust& trust_;
+  OwnedDescriptor at_;
+  fs::path part_;                   ///< that `at_` is, or that is looked at
+  std::vector<std::string> names_;  ///< those to come, the next one last
+  int hops_ = 0;
+};
 
 }  // namespace
 
@@ -93,9 +153,9 @@ int OwnedDescriptor::release() {
 
 Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust) {
   std::error_code error;
-  const auto real = fs::canonical(path, error);
+  const auto way = fs::absolute(path, error);
   if (error) return refuse(path, fmt::format("can't be read: {}", error.message()));
-  return open_parts(real, real, path, trust);
+  return TrustedWalk(path, true, trust).run(way);
 }
 
 Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust) {
@@ -140,7 +200,7 @@ tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
 Result<OwnedDescriptor> open_folder_of(const fs::path& real, const fs::path& path) {
   Trust trust;
   trust.has_groups = true;
-  return open_parts(real.parent_path(), real, path, trust);
+  return TrustedWalk(path, false, trust).run(real.parent_path());
 }
 
 }  // namespace
@@ -222,7 +282,7 @@ Result<void> check_own_folder(const fs::path& folder) {
   if (error) return refuse(folder, fmt::format("can't be used: {}", error.message()));
   Trust trust;
   trust.has_groups = true;
-  const auto opened = open_parts(real, real, folder, trust);
+  const auto opened = TrustedWalk(folder, there == fs::absolute(folder, error), trust).run(real);
   return opened ? Result<void>() : tl::unexpected(opened.error());
 }
 

@@ -30,10 +30,10 @@ struct Trust {
   bool has_groups = false;              ///< groups of the parts may write them
 };
 
-/// Opens what `path` leads to, links followed, for reading (a folder: for openat and the like), where it and each
-/// folder above it belong to root, the caller or a third owner, and none else may write them. A folder with the sticky
-/// bit may be writable for others, as nothing in it can be replaced that is not theirs. What is returned is what was
-/// checked. Fails with kind `file`: what is wrong, at which part, and what to do.
+/// Opens what `path` leads to, links followed, for reading (a folder: for openat and the like), where it, each link and
+/// each folder on the way belong to root, the caller or a third owner, and none else may write them. A folder with the
+/// sticky bit may be writable for others, as nothing in it can be replaced that is not theirs. What is returned is what
+/// was checked. Fails with kind `file`: what is wrong, at which part, and what to do.
 [[nodiscard]] Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust = {});
 
 /// What the file holds that open_trusted() opens. Fails with kind `file` as that does, for what is not a regular file,

@@ -68,6 +68,55 @@ TEST_F(TrustedPath, NoPartMayBelongToAnotherUser) {
   }
 }
 
+TEST_F(TrustedPath, LinksAreFollowed) {
+  fs::create_symlink("../inner/./file", inner_ / "relative");
+  fs::create_symlink(inner_ / "relative", top_ / "absolute");
+  fs::create_directory_symlink("inner", top_ / "folder");
+  for (const auto& name : {"inner/relative", "absolute", "folder/file", "folder/../inner/file", "./folder//relative"}) {
+    const auto opened = open_trusted(top_ / name);
+    ASSERT_TRUE(opened) << name << to_string(opened.error());
+    EXPECT_EQ(text_of(*opened), "inside") << name;
+  }
+  EXPECT_TRUE(open_trusted(top_ / "folder/")) << "a folder";
+  EXPECT_TRUE(open_trusted("/"));
+  EXPECT_NE(why(top_ / "absolute/below").find("can't be read"), std::string::npos) << "below a file";
+}
+
+TEST_F(TrustedPath, LinksInACircleEnd) {
+  fs::create_symlink("circle", inner_ / "circle");
+  EXPECT_NE(why(inner_ / "circle").find("Too many levels of symbolic links"), std::string::npos);
+}
+
+TEST_F(TrustedPath, NoLinkMayBelongToAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  fs::create_symlink(file_, inner_ / "link");
+  fs::create_directory_symlink(inner_, top_ / "folder");
+  for (const auto& link : {inner_ / "link", top_ / "folder"}) {
+    ASSERT_EQ(::lchown(link.c_str(), nobody, static_cast<gid_t>(-1)), 0);
+    const auto path = link == top_ / "folder" ? link / "file" : link;
+    EXPECT_NE(why(path).find("is a link of user 65534, who could lead it elsewhere"), std::string::npos) << why(path);
+    EXPECT_NE(why(path).find("chown -h root " + link.string()), std::string::npos) << why(path);
+    EXPECT_EQ(why(path, {.also = nobody}), "");
+  }
+}
+
+/// Who may write the folder that a link of ours is in may put another there.
+TEST_F(TrustedPath, NoLinkMayBeReplacedByOthers) {
+  const auto theirs = top_ / "theirs";
+  fs::create_directories(theirs);
+  fs::create_symlink(file_, theirs / "link");
+  for (const unsigned mode : {0777U, 0775U}) {
+    ASSERT_EQ(::chmod(theirs.c_str(), mode), 0);
+    EXPECT_NE(why(theirs / "link").find("may write " + theirs.string()), std::string::npos) << why(theirs / "link");
+  }
+  ASSERT_EQ(::chmod(theirs.c_str(), 01777), 0);
+  EXPECT_EQ(why(theirs / "link"), "") << "the sticky bit keeps it";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chmod(theirs.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(theirs.c_str(), nobody, static_cast<gid_t>(-1)), 0);
+  EXPECT_NE(why(theirs / "link").find(theirs.string() + " belongs to user 65534"), std::string::npos);
+}
+
 class OwnFile : public TrustedPath {
  protected:
   [[nodiscard]] static std::string why_not(const fs::path& path) {

@@ -508,6 +508,23 @@ class OtherUser(unittest.TestCase):
         os.chown(self.folder / "theirs", NOBODY, -1)
         self.refused(path.parent, f"{self.folder}/theirs belongs to user {NOBODY}")
 
+    def test_a_link_of_another_user_to_a_plugin(self):
+        """They may lead it to another plug-in of ours, such as one with an error that was mended since."""
+        path = self.plugin("plugins", "probe.so")
+        for name, target in (("probe.so", path), ("plugins-link", path.parent)):
+            link = self.folder / name
+            link.symlink_to(target)
+            os.chown(link, NOBODY, -1, follow_symlinks=False)
+            self.refused(link, f"is a link of user {NOBODY}, who could lead it elsewhere")
+
+    def test_a_link_to_a_plugin_in_a_folder_of_another_user(self):
+        path = self.plugin("plugins", "probe.so")
+        theirs = self.folder / "theirs"
+        theirs.mkdir()
+        (theirs / "probe.so").symlink_to(path)
+        os.chown(theirs, NOBODY, -1)
+        self.refused(theirs / "probe.so", f"{theirs} belongs to user {NOBODY}")
+
     # Folders of runs below folders of others.
 
     def refused_output(self, done, status):
