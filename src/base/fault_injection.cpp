@@ -1,11 +1,14 @@
 #include "base/fault_injection.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
@@ -22,7 +25,7 @@ constexpr std::int64_t made_up_start = 1'000'000'000'000;
 struct Own {
   bool is_given = false;
   bool judges_speed = false;
-  std::string flipped;
+  InjectedCorruption flipped;
   std::int64_t step = 0;  ///< nanoseconds
   std::int64_t ahead = 0;
 };
@@ -31,6 +34,7 @@ struct Own {
 Own own;
 std::atomic<bool> in_force{false};
 std::atomic<std::int64_t> made_up{made_up_start};
+std::atomic<std::uint64_t> corruptible{0};
 
 std::optional<double> number_of(const std::string& word) {
   double number = 0;
@@ -50,10 +54,24 @@ std::optional<double> seconds_of(const std::string& word) {
   return time ? std::optional(time->value) : std::nullopt;
 }
 
-bool take_flip(int rank, const std::string& what, InjectedFaults& orders) {
-  for (const std::string_view known : flips)
-    if (known == what) return orders.flipped[rank] = what, true;
-  return false;
+/// `flip 1 sum`, `flip 1 sum warp`, `flip 1 sum every 100`, `flip 1 sum warp every 100`
+bool take_flip(int rank, std::span<const std::string> words, InjectedFaults& orders) {
+  InjectedCorruption flipped{.what = words.front()};
+  if (std::find(flips.begin(), flips.end(), flipped.what) == flips.end()) return false;
+  words = words.subspan(1);
+  if (words.size() % 2 == 1) {
+    const auto kind = corruption_kind(words.front());
+    if (!kind) return false;
+    flipped.kind = *kind;
+    words = words.subspan(1);
+  }
+  if (!words.empty()) {
+    const auto every = words.size() == 2 && words.front() == "every" ? rank_of(words.back()) : std::nullopt;
+    if (!every || *every == 0) return false;
+    flipped.every = static_cast<std::uint64_t>(*every);
+  }
+  orders.flipped[rank] = std::move(flipped);
+  return true;
 }
 
 bool take(const std::vector<std::string>& words, InjectedFaults& orders) {
@@ -68,9 +86,10 @@ bool take(const std::vector<std::string>& words, InjectedFaults& orders) {
     return tick && *tick >= 1e-9;
   }
   if (words.size() == 1 && words[0] == "speed") return orders.judges_speed = true;
-  const auto rank = words.size() == 3 ? rank_of(words[1]) : std::nullopt;
+  const auto rank = words.size() >= 3 ? rank_of(words[1]) : std::nullopt;
   if (!rank) return false;
-  if (words[0] == "flip") return take_flip(*rank, words[2], orders);
+  if (words[0] == "flip") return take_flip(*rank, std::span(words).subspan(2), orders);
+  if (words.size() != 3) return false;
   const auto value = words[0] == "slow" ? number_of(words[2]) : seconds_of(words[2]);
   if (!value || *value <= 0) return false;
   if (words[0] == "slow") return orders.slow[*rank] = *value, true;
@@ -94,8 +113,9 @@ Result<InjectedFaults> parse_faults(std::string_view text) {
       return fail(
           ErrorKind::usage, "",
           fmt::format("\"{}\" is not an order; write for example \"flip 1 sum\" (gathered, sum, received, memory), "
+                      "\"flip 1 sum warp every 100\" ({}), "
                       "\"clock 1ms\", \"slow 3 2\", \"ahead 2 5s\", \"speed\"",
-                      printable_line(trim(order), 60)));
+                      printable_line(trim(order), 60), fmt::join(corruption_kinds, ", ")));
   }
   return orders;
 }
@@ -127,7 +147,8 @@ FaultInjection::~FaultInjection() {
 }
 
 void corrupt(std::string_view what, std::span<std::byte> bytes) {
-  if (in_force && own.flipped == what && !bytes.empty()) bytes[bytes.size() / 2] ^= std::byte{0x04};
+  if (!in_force || own.flipped.what != what || bytes.empty()) return;
+  if ((corruptible.fetch_add(1) + 1) % own.flipped.every == 0) corrupt_bytes(own.flipped.kind, bytes);
 }
 
 double orders::made_up_seconds() {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/corruption.hpp"
 #include "muster/result.hpp"
 
 namespace muster {
@@ -16,13 +18,22 @@ namespace muster {
 /// InjectedFaults for the ranks of a launch, separated by `;`. Only effective on simulated machines.
 inline constexpr const char* env_faults = "MUSTER_SELFTEST";
 
+/// What is wrong with data of one kind: in each, or in every Nth.
+struct InjectedCorruption {
+  std::string what;  ///< one of flippable()
+  CorruptionKind kind = CorruptionKind::bit;
+  std::uint64_t every = 1;
+  friend bool operator==(const InjectedCorruption&, const InjectedCorruption&) = default;
+};
+
 struct InjectedFaults {
-  std::vector<std::string> hosts;      ///< `hosts nid[001-002]`: ranks take themselves to be on these, in equal shares
-  bool judges_speed = false;           ///< `speed`: it is judged, though the machine is described and ranks share cores
-  double tick_s = 0;                   ///< `clock 1ms`: each look at the clock moves it on by that; 0: the real one
-  std::map<int, double> slow;          ///< `slow 3 2`: rank 3's clock moves on twice as far
-  std::map<int, double> ahead_s;       ///< `ahead 2 5s`: rank 2's clock of the day is wrong by that
-  std::map<int, std::string> flipped;  ///< `flip 1 sum`: a bit of each sum that rank 1 gets is flipped
+  std::vector<std::string> hosts;  ///< `hosts nid[001-002]`: ranks take themselves to be on these, in equal shares
+  bool judges_speed = false;       ///< `speed`: it is judged, though the machine is described and ranks share cores
+  double tick_s = 0;               ///< `clock 1ms`: each look at the clock moves it on by that; 0: the real one
+  std::map<int, double> slow;      ///< `slow 3 2`: rank 3's clock moves on twice as far
+  std::map<int, double> ahead_s;   ///< `ahead 2 5s`: rank 2's clock of the day is wrong by that
+  /// `flip 1 sum warp every 100`: a bit in 32 words of every hundredth sum that rank 1 gets is flipped.
+  std::map<int, InjectedCorruption> flipped;
   friend bool operator==(const InjectedFaults&, const InjectedFaults&) = default;
 };
 
@@ -48,7 +59,7 @@ class FaultInjection {
   FaultInjection& operator=(const FaultInjection&) = delete;
 };
 
-/// Flips a bit in the middle of `bytes` where orders contain `what`.
+/// Corrupts `bytes` where orders contain `what`, each or every Nth time that it is called so.
 void corrupt(std::string_view what, std::span<std::byte> bytes);
 
 namespace orders {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/corruption.hpp"
 #include "base/text.hpp"
 #include "model/described_vendor.hpp"
 #include "model/gpu_vendor.hpp"
@@ -38,7 +40,8 @@ constexpr std::string_view kernels_of_probes =
     "muster_product64 muster_product8 muster_fingerprint";
 
 /// A kind of line. Words: `gpu`, `gpus` (or `all`), `key`, `value` (one or more), `call`, `kernel`, `kernels` (or
-/// `all`), `number`, `path`, `hex`. `options` may follow: `gpu`, or a word with a number behind it.
+/// `all`), `number`, `path`, `hex`. `options` may follow: `gpu`, `kind` with a kind of error behind it, or a word with
+/// a number.
 struct Shape {
   std::string_view verb;
   std::vector<std::string_view> words;
@@ -56,11 +59,11 @@ const std::vector<Shape>& shapes() {
       {"hang", {"call"}, {"gpu", "after"}, "hang CALL [GPU] [after N]"},
       {"crash", {"call"}, {"gpu", "after"}, "crash CALL [GPU] [after N]"},
       {"stall", {"call", "number"}, {}, "stall CALL RANK"},
-      {"corrupt_copy", {"gpu"}, {"after"}, "corrupt_copy GPU [after N]"},
+      {"corrupt_copy", {"gpu"}, {"kind", "after", "every"}, "corrupt_copy GPU [kind KIND] [after N] [every N]"},
       {"wrong_kernel", {"gpu", "kernel"}, {"bit", "after"}, "wrong_kernel GPU NAME [bit B] [after N]"},
       {"idle_kernels", {"kernels"}, {}, "idle_kernels all|NAME"},
       {"stuck_bit", {"gpu", "number", "number"}, {}, "stuck_bit GPU OFFSET BIT"},
-      {"wrong_product", {"gpu"}, {"every"}, "wrong_product GPU [every N]"},
+      {"wrong_product", {"gpu"}, {"kind", "every"}, "wrong_product GPU [kind KIND] [every N]"},
       {"corrupt_allreduce", {"number"}, {}, "corrupt_allreduce RANK"},
   };
   return all;
@@ -140,7 +143,13 @@ class Line {
     } else {
       const std::string option = words_.front();
       words_.erase(words_.begin());
-      if (words_.empty() || !is_number(words_.front())) return fmt::format("\"{}\" has no number behind it", option);
+      if (option == "kind") {
+        if (words_.empty()) return "\"kind\" has no kind behind it";
+        if (std::string wrong = among("kind of error", fmt::format("{}", fmt::join(corruption_kinds, " ")));
+            !wrong.empty())
+          return wrong;
+      } else if (words_.empty() || !is_number(words_.front()))
+        return fmt::format("\"{}\" has no number behind it", option);
     }
     words_.erase(words_.begin());
     return {};

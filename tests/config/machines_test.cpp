@@ -172,7 +172,7 @@ const Malformed table[] = {
       R"(f.toml:14:61: "hang hipMalloc after": "after" has no number behind it; written hang CALL [GPU] [after N])"}},
     {"driver_too_long",
      gpu + "driver = [\"corrupt_copy 0 affter 3\", \"\", \"write hipMalloc /etc/x 00\", \"write hipMalloc x 0\"]\n",
-     {R"(f.toml:14:11: "corrupt_copy 0 affter 3": "affter" has no place in it; written corrupt_copy GPU [after N])",
+     {R"(f.toml:14:11: "corrupt_copy 0 affter 3": "affter" has no place in it; written corrupt_copy GPU [kind KIND] [after N] [every N])",
       R"(f.toml:14:38: "": it is empty)",
       R"(f.toml:14:42: "write hipMalloc /etc/x 00": "/etc/x" is not a path below the machine's root, such as sys/class/drm; written write CALL PATH HEX [after N])",
       R"(f.toml:14:71: "write hipMalloc x 0": "0" is not bytes in hexadecimal, two digits each; written write CALL PATH HEX [after N])"}},

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <sys/mman.h>
 
+#include "corruption.hpp"
 #include "sheet.hpp"
 
 namespace fake {
@@ -117,13 +118,11 @@ double cost(const void* to, const void* from, std::size_t bytes) {
 void corrupt(void* to, std::size_t bytes) {
   const int device = owner_of(to);
   if (device < 0 || bytes == 0) return;
-  const int before = arena_of(device).copies++;
-  for (const auto& [words] : Sheet::here().lines) {
-    if (words.size() < 2 || words[0] != "corrupt_copy" || std::atoi(words[1].c_str()) != device) continue;
-    if (words.size() >= 4 && before < std::atoi(words[3].c_str())) continue;
-    auto* bad = static_cast<std::byte*>(to) + bytes / 2;
-    *bad ^= std::byte{0x10};
-  }
+  const int number = ++arena_of(device).copies;
+  for (const auto& [words] : Sheet::here().lines)
+    if (words.size() >= 2 && words[0] == "corrupt_copy" && std::atoi(words[1].c_str()) == device &&
+        is_wrong_one(words, number))
+      spoil(words, to, bytes);
 }
 
 void gate(void** arguments, Stream* stream) {

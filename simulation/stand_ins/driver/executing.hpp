@@ -1,12 +1,15 @@
 /// GPUs that execute on the host, for stand-ins of libcuda and libamdhip64: memory, streams, events and muster's own
 /// kernels. What is enqueued is done when a thread waits for it, in the order of the stream; time is made up (bytes
-/// over the rates of a healthy device), so that the same calls always take the same time. As with the runtimes, any thread
-/// may call; each has a current device of its own.
+/// over the rates of a healthy device), so that the same calls always take the same time. As with the runtimes, any
+/// thread may call; each has a current device of its own.
 ///
 /// Lines of the sheet beside those of sheet.hpp, GPU being the number in the sheet:
-///   corrupt_copy GPU [after N]   each copy into its memory, from the N+1st on, has a wrong byte in its middle
+///   corrupt_copy GPU [kind KIND] [after N] [every M]
+///                                each copy into its memory, from the N+1st on, or each Mth, is wrong in its middle
+///                                (base/corruption.hpp)
 ///   stuck_bit GPU OFFSET BIT     bit BIT of byte OFFSET of its memory is always 1
-///   wrong_product GPU [every N]  each Nth product that it computes has a wrong bit in its middle
+///   wrong_product GPU [kind KIND] [every N]
+///                                each Nth product that it computes is wrong in its middle
 ///   set GPU slow FACTOR          all it does takes so many times as long
 ///   set GPU peers no             it can't reach the memory of others
 ///   wrong_kernel GPU NAME [bit B] [after N]

@@ -1,10 +1,11 @@
-/// What may be wrong with a product of matrices: the lines `wrong_product GPU [every N]` of the sheet.
+/// What may be wrong with a product of matrices: the lines `wrong_product GPU [kind KIND] [every N]` of the sheet.
 #pragma once
 
 #include <cstddef>
 #include <cstdlib>
 #include <map>
 
+#include "corruption.hpp"
 #include "sheet.hpp"
 
 namespace fake {
@@ -15,8 +16,7 @@ inline void after_product(int device, void* c, std::size_t bytes) {
   const int number = ++products[device];
   for (const auto& [words] : Sheet::here().lines) {
     if (words.size() < 2 || words[0] != "wrong_product" || std::atoi(words[1].c_str()) != device) continue;
-    const int every = words.size() >= 4 ? std::atoi(words[3].c_str()) : 1;
-    if (every > 0 && number % every == 0) static_cast<std::byte*>(c)[bytes / 2] ^= std::byte{0x10};
+    if (is_wrong_one(words, number)) spoil(words, c, bytes);
   }
 }
 
