@@ -46,7 +46,7 @@ void VerifiedTotals::announce(Observation& seen) const {
     seen.facts.push_back({"verified", fmt::format("{} {} of {}", one.size, one.compared, one.all)});
 }
 
-std::string VerifiedTotals::sentence(std::string_view noun) const {
+std::string VerifiedTotals::sentence(std::string_view noun, std::string_view plural) const {
   std::vector<std::string> shares;
   std::vector<std::string> found;
   for (const OfSize& one : sizes_) {
@@ -60,7 +60,7 @@ std::string VerifiedTotals::sentence(std::string_view noun) const {
     if (const auto in = found_one_in(one.compared); in >= 2) found.push_back(fmt::format("{} of {}", in, one.size));
   }
   if (shares.empty()) return {};
-  std::string text = fmt::format("{}s compared whole: {}", noun, human_list(shares));
+  std::string text = fmt::format("{} compared whole: {}", plural, human_list(shares));
   if (!found.empty()) text += fmt::format("; one wrong {} in {} is found with 99 %", noun, human_list(found));
   return text;
 }
@@ -69,10 +69,11 @@ std::uint64_t found_one_in(std::uint64_t compared) {
   return static_cast<std::uint64_t>(static_cast<double>(compared) / std::log(100.0));
 }
 
-std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun) {
+std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun,
+                              std::string_view plural) {
   VerifiedTotals totals;
   add_reported(ranks, totals);
-  return totals.sentence(noun);
+  return totals.sentence(noun, plural);
 }
 
 }  // namespace muster::p2p

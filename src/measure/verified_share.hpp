@@ -19,8 +19,8 @@ class VerifiedTotals {
   /// A fact `verified` for each size: `1MiB 640 of 5120`.
   void announce(Observation& seen) const;
   /// `messages compared whole: 640 of 5120 of 1MiB (12 %) and all 800 of 8B; one wrong message in 138 of 1MiB and 173
-  /// of 8B is found with 99 %`; `noun`: `message`. Empty: there were none.
-  [[nodiscard]] std::string sentence(std::string_view noun) const;
+  /// of 8B is found with 99 %`; `noun`: `message`, `plural`: `messages`. Empty: there were none.
+  [[nodiscard]] std::string sentence(std::string_view noun, std::string_view plural) const;
 
  private:
   struct OfSize {
@@ -36,6 +36,7 @@ class VerifiedTotals {
 [[nodiscard]] std::uint64_t found_one_in(std::uint64_t compared);
 
 /// The sentence on what these ranks report together; nullptr and what did not measure count for nothing.
-[[nodiscard]] std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun);
+[[nodiscard]] std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun,
+                                            std::string_view plural);
 
 }  // namespace muster::p2p

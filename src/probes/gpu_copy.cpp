@@ -9,6 +9,7 @@
 #include "measure/load_watch.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "measure/verified_share.hpp"
 #include "probes/gpu_copy/bench.hpp"
 #include "probes/gpu_copy/judge.hpp"
 #include "stats/stats.hpp"
@@ -25,6 +26,13 @@ using gpu_copy::Turn;
 constexpr ParamSpec gpu_copy_params[] = {
     {"bytes", ParamType::bytes, "0B", "Size of a copy; 0: 256MiB, of a simulated machine 1MiB.", {}, 0, 68719476736},
     {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.001, 3600},
+    {"verify",
+     ParamType::real,
+     "0.5",
+     "Time of further copies of which every one is compared, as a multiple of that of the timed ones; 0: none.",
+     {},
+     0,
+     1000},
     {"pairs", ParamType::boolean, "true", "Copies between the GPUs of a node, too.", {}, {}, {}},
     {"least_of_link",
      ParamType::real,
@@ -207,14 +215,21 @@ class CopyPart {
     int cells = 0;
     int expired = 0;
     int unread = 0;
+    std::uint64_t compared = 0;
+    std::uint64_t copies = 0;
     for (const auto& [key, bench] : benches_) {
       if (!bench) continue;
+      compared += bench->compared();
+      copies += bench->copies();
       cells += bench->cells();
       expired += bench->expired();
       unread += bench->disturbed();
     }
     seen_.facts.push_back({"checked", std::to_string(cells)});
     seen_.facts.push_back({"bytes", format_bytes({bytes_})});
+    p2p::VerifiedTotals verified;
+    verified.add(format_bytes({bytes_}), compared, copies);
+    verified.announce(seen_);
     for (const auto& [link, count] : links_) seen_.facts.push_back({"link." + link, std::to_string(count)});
     if (unread > 0) seen_.facts.push_back({"unread", fmt::format("{} of {} readings", unread, cells)});
     if (std::any_of(benches_.begin(), benches_.end(),

@@ -34,7 +34,7 @@ class DefaultChecks(on_gpu_nodes.TwoNodesOfEight):
             self.assertIn(f"timing is not judged: simulated machine {self.MACHINE}", cases[name]["notes"], name)
         for name in ("allreduce", "p2p"):
             self.assertIn("memory of 16 GPUs over NCCL 2.21.5", " | ".join(cases[name]["evidence"]))
-        self.assertIn("on 16 GPUs: all data was right", " | ".join(cases["gpu_copy"]["evidence"]))
+        self.assertIn("on 16 GPUs: all compared data was right", " | ".join(cases["gpu_copy"]["evidence"]))
 
 
 if __name__ == "__main__":

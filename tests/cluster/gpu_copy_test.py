@@ -16,7 +16,7 @@ CHECKS = check("gpu_copy", probe="gpu_copy", timeout="120s") + check("gpu_memory
 class Copies(on_gpu_nodes.TwoNodesOfEight):
     def test_healthy(self):
         run = self.passes(CHECKS)
-        self.assertIn("112 copies on 16 GPUs: all data was right", run.case("gpu_copy")["evidence"])
+        self.assertIn("112 series of copies on 16 GPUs: all compared data was right", run.case("gpu_copy")["evidence"])
         self.assertIn("in 16 GPUs kept every pattern", run.case("gpu_memory")["evidence"][0])
 
 

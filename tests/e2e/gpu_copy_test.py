@@ -1,5 +1,6 @@
 """gpu_copy and gpu_memory on simulated machines whose GPU runtimes execute on the host: healthy, and with every fault."""
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -20,6 +21,7 @@ ranks   = "one-per-gpu"
 """
 FAULTS = {
     "wrong_bytes": "corrupt_copy 5",
+    "rarely_wrong": "corrupt_copy 1 every 29",
     "stuck_bit": "stuck_bit 2 0x4321 3",
     "idle_kernels": "idle_kernels all",
     "idle_check": "idle_kernels muster_check",
@@ -60,7 +62,7 @@ class Healthy(OnGpus):
         self.assertEqual(self.verdicts(), {"gpu_copy": "pass", "gpu_memory": "pass"})
         evidence = self.cases["gpu_copy"]["evidence"]
         # 8 GPUs with 7 kinds of copies, and 56 pairs by engine and kernel.
-        self.assertIn("168 copies on 8 GPUs: all data was right", evidence)
+        self.assertIn("168 series of copies on 8 GPUs: all compared data was right", evidence)
         self.assertIn("pairs by link: 56 nvlink", evidence)
         peer = [m for m in self.cases["gpu_copy"]["metrics"] if m["metric"] == "peer_copy"]
         self.assertEqual({(m["where"]["by"], m["n"]) for m in peer}, {("engine", 56), ("kernel", 56)})
@@ -77,7 +79,7 @@ class Healthy(OnGpus):
     def test_one_rank_with_all_of_them(self):
         self.describe()
         self.assertEqual(self.check("--ranks-per-node", "1", CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7"), 0, self.output)
-        self.assertIn("168 copies on 8 GPUs: all data was right", self.cases["gpu_copy"]["evidence"])
+        self.assertIn("168 series of copies on 8 GPUs: all compared data was right", self.cases["gpu_copy"]["evidence"])
         labels = {}
         for check in ("gpu_copy", "gpu_memory"):
             for row in self.cases[check]["metrics"]:
@@ -116,6 +118,31 @@ class Ill(OnGpus):
         self.assertEqual(case["verdict"], "fail", self.output)
         # Copies of others into its memory are wrong, too; copies between others are not.
         self.blamed("gpu_copy", 5, "a copy by engine from host to device of GPU", "bit 4 of byte 524288 is flipped")
+
+    def test_rarely_wrong_bytes(self):
+        """In one copy of 29: every one of the further copies is compared, and not only what the last of them left."""
+        self.describe("rarely_wrong", count=2)
+        self.assertEqual(self.check("-n", "^gpu_copy$", "-S", "gpu_copy.verify=100"), 1, self.output)
+        self.blamed("gpu_copy", 1, "bit 4 of byte 524288 is flipped")
+        shares = re.findall(r", in (\d+) of (\d+) copies compared", self.reasons("gpu_copy"))
+        self.assertTrue(shares, self.output)
+        for wrong, compared in shares:
+            self.assertLess(int(wrong) * 10, int(compared))
+
+    def test_the_share_of_copies_that_are_compared(self):
+        self.describe(count=2)
+        shares = []
+        for times in ("0", "2"):
+            # As many copies as on a real machine.
+            settings = (f"verify={times}", "cap=20ms", "least_of_peer=0.1")
+            status = self.check("-n", "^gpu_copy$", *[word for one in settings for word in ("-S", f"gpu_copy.{one}")], MUSTER_SELFTEST="speed")
+            self.assertEqual(status, 0, self.output)
+            evidence = " | ".join(self.cases["gpu_copy"]["evidence"])
+            shares.append([int(number) for number in re.search(r"copies compared whole: (\d+) of (\d+) of 1MiB", evidence).groups()])
+        # 2 GPUs with 6 kinds of one copy and one of two; a pair both ways, by engine and kernel.
+        self.assertEqual(shares[0][0], 2 * 8 + 4)
+        self.assertGreater(shares[0][1], 10 * shares[0][0], "the last one of many")
+        self.assertGreater(shares[1][0], 3 * shares[0][0])
 
     def test_a_stuck_bit(self):
         self.describe("stuck_bit")

@@ -165,7 +165,7 @@ class Partitions(OnOneMachine):
                 rows = {row["where"]["device"] for row in self.cases["gpu_memory"]["metrics"] if row["metric"] == "pattern_rate"}
                 self.assertEqual(rows, every, self.output)
                 evidence = " | ".join(self.cases["gpu_copy"]["evidence"])
-                self.assertIn("on 8 GPUs: all data was right", evidence)
+                self.assertIn("on 8 GPUs: all compared data was right", evidence)
                 self.assertIn("24 same_gpu", evidence)
 
     def test_partitions_that_no_rank_sees_are_named(self):

@@ -44,7 +44,7 @@ class RealGpus(unittest.TestCase):
 
     def test_copies_are_verified_and_have_rates(self):
         self.assertEqual(self.cases["gpu_copy"]["verdict"], "pass", self.output)
-        self.assertTrue(any("all data was right" in told for told in self.cases["gpu_copy"]["evidence"]), self.output)
+        self.assertTrue(any("all compared data was right" in told for told in self.cases["gpu_copy"]["evidence"]), self.output)
         for metric in ("host_to_device", "device_to_host", "both_ways", "local_copy"):
             for value in self.figures("gpu_copy", metric):
                 self.assertGreater(value, 0.5, metric)

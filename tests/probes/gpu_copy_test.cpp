@@ -64,7 +64,7 @@ TEST(GpuCopy, AHealthyGpuPasses) {
   const auto judgement = made.judge();
   ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
   EXPECT_EQ(judgement.evidence.at(0), "host_to_device 50 GB/s (by engine)");
-  EXPECT_EQ(judgement.evidence.at(1), "7 copies on 1 GPU: all data was right");
+  EXPECT_EQ(judgement.evidence.at(1), "7 series of copies on 1 GPU: all compared data was right");
 }
 
 TEST(GpuCopy, FarBelowItsLinkIsAFinding) {

@@ -9,6 +9,7 @@
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
+#include "measure/verified_share.hpp"
 #include "model/gpu_vendor.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
@@ -253,17 +254,25 @@ void add_evidence(const JudgeContext& context, const std::set<std::string>& abse
   if (has_rate && context.view.timing_doubt.empty())
     if (auto rate = headline(context.view, {"rate", "TFLOP/s", "by", false, "type"}); !rate.empty())
       judgement.evidence.push_back(std::move(rate));
-  std::size_t products = 0;
+  std::uint64_t products = 0;
+  std::map<std::pair<int, std::string>, std::uint64_t> of_gpu;
   bool is_answered = true;
   std::vector<std::string> types;
   for (const auto& [type, ballots] : context.ballots) {
     types.push_back(printable_line(type, 20));
     is_answered = is_answered && context.decisions.at(type).is_answered;
-    for (const auto& [gpu, ballot] : ballots) products += static_cast<std::size_t>(ballot.products());
+    for (const auto& [gpu, ballot] : ballots) {
+      products += static_cast<std::uint64_t>(ballot.products());
+      of_gpu[gpu] += static_cast<std::uint64_t>(ballot.products());
+    }
   }
-  judgement.evidence.push_back(fmt::format("{} of {} on {}: the same bits{}", counted(products, "product"),
-                                           human_list(types), counted(context.gpus, "GPU"),
-                                           is_answered ? ", and the known answer" : ""));
+  std::string text = fmt::format("{} of {} on {}: the same bits{}", counted(products, "product"), human_list(types),
+                                 counted(context.gpus, "GPU"), is_answered ? ", and the known answer" : "");
+  std::uint64_t fewest = products;
+  for (const auto& [gpu, count] : of_gpu) fewest = std::min(fewest, count);
+  if (const auto in = p2p::found_one_in(fewest); in >= 2)
+    text += fmt::format("; one wrong product in {} of a GPU is found with 99 %", in);
+  judgement.evidence.push_back(std::move(text));
   std::set<std::string> settings;
   for (const auto& [rank, named] : context.named)
     for (const Fact& fact : context.seen(rank).facts) {

@@ -17,6 +17,10 @@ namespace {
 constexpr std::uint64_t seed = 0x6d757374;
 constexpr std::uint32_t nothing = 0xa5a5a5a5U;
 
+std::string_view by(bool is_kernel) {
+  return is_kernel ? "kernel" : "engine";
+}
+
 std::byte* bytes_of(const GpuHandle& handle) {
   return static_cast<std::byte*>(handle.get());
 }
@@ -114,12 +118,20 @@ Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
   return gpus.seconds_between(device, start_.get(), stop_.get());
 }
 
+Result<void> Bench::measure(const Cell& cell, Observation& seen, const Labels& labels, int peer_rank) {
+  if (auto cleared = cell.clear(); !cleared) return cleared;
+  const double began = monotonic_seconds();
+  if (auto timed = time(cell, seen, labels, peer_rank); !timed) return timed;
+  return verify(cell, Seconds{monotonic_seconds() - began}, seen);
+}
+
 Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int peer_rank) {
   context_.recorder.step(fmt::format("{} {}", cell.metric, cell.by));
   has_looked_ = false;
   SamplingGoal goal{.cap = context_.params.duration("cap")};
   if (!context_.timing_doubt.empty()) goal = one_look();
-  const int passes = std::clamp(static_cast<int>((std::size_t{64} << 20) / bytes_), 4, 64);
+  const int passes =
+      context_.timing_doubt.empty() ? std::clamp(static_cast<int>((std::size_t{64} << 20) / bytes_), 4, 64) : 1;
   Sampler sampler(goal);
   std::uint64_t taken = 0;
   for (int count = sampler.next(); count > 0; count = sampler.next()) {
@@ -128,15 +140,16 @@ Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int
     for (int i = 0; i < count; ++i) {
       context_.recorder.iteration(taken++);
       bool has_expired = false;
-      auto seconds = sample(cell, context_.timing_doubt.empty() ? passes : 1, has_expired);
+      auto seconds = sample(cell, passes, has_expired);
       if (!seconds) return tl::unexpected(seconds.error());
       expired_ += has_expired;
-      const double moved = cell.moved * (context_.timing_doubt.empty() ? passes : 1) * 1e-9;
+      const double moved = cell.moved * passes * 1e-9;
       values.push_back(has_expired || *seconds <= 0 ? std::numeric_limits<double>::quiet_NaN() : moved / *seconds);
     }
     sampler.feed(values, Seconds{monotonic_seconds() - began});
   }
   ++cells_;
+  all_copies_ += taken * static_cast<std::uint64_t>(passes) * static_cast<std::uint64_t>(cell.copies);
   const Sampled sampled = sampler.result();
   labels.insert(labels.begin(), {"by", std::string(cell.by)});
   std::sort(labels.begin(), labels.end());
@@ -147,64 +160,108 @@ Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int
   return {};
 }
 
-void Bench::compare(const Cell& cell, Observation& seen, const std::string& to) {
-  const auto wrong = p2p::find_corruption({bytes_of(back_), bytes_}, seed);
-  if (!wrong) return;
+/// What the timed copies left, and then one copy at a time for `verify` times as long as they took.
+Result<void> Bench::verify(const Cell& cell, Seconds timed, Observation& seen) {
+  context_.recorder.step("verify");
+  compared_ = {};
+  const double end = monotonic_seconds() + context_.params.real("verify") * timed.value;
+  if (auto looked = cell.look(); !looked) return looked;
+  for (std::uint64_t further = 1; monotonic_seconds() < end; ++further) {
+    context_.recorder.iteration(further);
+    for (const auto* step : {&cell.clear, &cell.pass, &cell.look})
+      if (auto done = (*step)(); !done) return done;
+    all_copies_ += static_cast<std::uint64_t>(cell.copies);
+  }
+  all_compared_ += compared_.compared;
+  if (compared_.messages == 0) return {};
   const std::string address = gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
-  seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {}", address, to.empty() ? "-" : to, cell.metric, cell.by,
-                                             p2p::describe(*wrong))});
+  seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {}, in {} of {} copies compared", address,
+                                             cell.to.empty() ? "-" : cell.to, cell.metric, cell.by,
+                                             p2p::describe(compared_.first), compared_.messages, compared_.compared)});
+  return {};
 }
 
-Result<void> Bench::look(const void* memory, const Cell& cell, Observation& seen, const std::string& to) {
-  context_.recorder.step("verify");
+void Bench::compare() {
+  ++compared_.compared;
+  const auto wrong = p2p::find_corruption({bytes_of(back_), bytes_}, seed);
+  if (!wrong) return;
+  if (compared_.messages++ == 0)
+    compared_.first = *wrong;
+  else
+    compared_.first.bytes += wrong->bytes;
+}
+
+Result<void> Bench::overwrite(void* memory) const {
+  return gpu_.gpus->set(gpu_.device, memory, nothing, bytes_ / 4, stream_.get());
+}
+
+Result<void> Bench::ended() const {
+  for (const GpuHandle* stream : {&stream_, &other_stream_})
+    if (auto done = gpu_.gpus->synchronize(gpu_.device, stream->get()); !done) return done;
+  return {};
+}
+
+Result<void> Bench::bring(const void* memory) {
   std::memset(back_.get(), 0, bytes_);
   if (auto moved = move(back_.get(), memory); !moved) return moved;
-  if (auto done = gpu_.gpus->synchronize(gpu_.device, stream_.get()); !done) return done;
-  compare(cell, seen, to);
+  if (auto done = ended(); !done) return done;
+  compare();
   return {};
 }
 
 Result<void> Bench::from_host(Observation& seen, const Labels& labels, bool is_kernel) {
-  Cell cell{"host_to_device", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+  Cell cell{.metric = "host_to_device", .by = by(is_kernel), .moved = static_cast<double>(bytes_)};
   cell.pass = [&] { return is_kernel ? by_kernel(source_seen_, first_.get()) : move(first_.get(), source_.get()); };
-  if (auto set = gpu_.gpus->set(gpu_.device, first_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
-  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
-  return look(first_.get(), cell, seen, {});
+  cell.clear = [&] { return overwrite(first_.get()); };
+  cell.look = [&] { return bring(first_.get()); };
+  return measure(cell, seen, labels, -1);
 }
 
 Result<void> Bench::to_host(Observation& seen, const Labels& labels, bool is_kernel) {
-  Cell cell{"device_to_host", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+  Cell cell{.metric = "device_to_host", .by = by(is_kernel), .moved = static_cast<double>(bytes_)};
   cell.pass = [&] { return is_kernel ? by_kernel(first_.get(), back_seen_) : move(back_.get(), first_.get()); };
+  cell.clear = [&]() -> Result<void> {
+    std::memset(back_.get(), 0, bytes_);
+    return {};
+  };
+  cell.look = [&]() -> Result<void> {
+    if (auto done = ended(); !done) return done;
+    compare();
+    return {};
+  };
   if (auto filled = move(first_.get(), source_.get()); !filled) return filled;
-  std::memset(back_.get(), 0, bytes_);
-  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
-  compare(cell, seen, {});
-  return {};
+  return measure(cell, seen, labels, -1);
 }
 
 Result<void> Bench::both_ways(Observation& seen, const Labels& labels) {
-  const Gpus& gpus = *gpu_.gpus;
-  Cell cell{"both_ways", "engine", 2.0 * static_cast<double>(bytes_), {}, true, true};
+  Cell cell{.metric = "both_ways", .by = by(false), .moved = 2.0 * static_cast<double>(bytes_)};
+  cell.uses_second = true;
+  cell.copies = 2;
   cell.pass = [&]() -> Result<void> {
     if (auto in = move(first_.get(), source_.get()); !in) return in;
-    return gpus.copy(gpu_.device, back_.get(), second_.get(), bytes_, other_stream_.get());
+    return gpu_.gpus->copy(gpu_.device, back_.get(), second_.get(), bytes_, other_stream_.get());
+  };
+  cell.clear = [&]() -> Result<void> {
+    std::memset(back_.get(), 0, bytes_);
+    if (auto set = overwrite(first_.get()); !set) return set;
+    return ended();
+  };
+  cell.look = [&]() -> Result<void> {
+    if (auto done = ended(); !done) return done;
+    compare();
+    return bring(first_.get());
   };
   if (auto filled = move(second_.get(), source_.get()); !filled) return filled;
-  if (auto set = gpus.set(gpu_.device, first_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
-  if (auto done = gpus.synchronize(gpu_.device, stream_.get()); !done) return done;
-  std::memset(back_.get(), 0, bytes_);
-  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
-  compare(cell, seen, {});
-  return look(first_.get(), cell, seen, {});
+  return measure(cell, seen, labels, -1);
 }
 
 Result<void> Bench::within(Observation& seen, const Labels& labels, bool is_kernel) {
-  Cell cell{"local_copy", is_kernel ? "kernel" : "engine", 2.0 * static_cast<double>(bytes_), {}};
+  Cell cell{.metric = "local_copy", .by = by(is_kernel), .moved = 2.0 * static_cast<double>(bytes_)};
   cell.pass = [&] { return is_kernel ? by_kernel(first_.get(), second_.get()) : move(second_.get(), first_.get()); };
+  cell.clear = [&] { return overwrite(second_.get()); };
+  cell.look = [&] { return bring(second_.get()); };
   if (auto filled = move(first_.get(), source_.get()); !filled) return filled;
-  if (auto set = gpu_.gpus->set(gpu_.device, second_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
-  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
-  return look(second_.get(), cell, seen, {});
+  return measure(cell, seen, labels, -1);
 }
 
 Result<void> Bench::alone(Observation& seen, const Labels& labels) {
@@ -230,21 +287,27 @@ Result<void> Bench::to_peer(const SeenGpu& peer, Observation& seen, const Labels
   if (auto done = gpus.synchronize(gpu_.device, stream_.get()); !done) return done;
   for (const bool is_kernel : {false, true}) {
     if (is_kernel && (!*reaches || !no_kernels_.empty())) break;
-    Cell cell{"peer_copy", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+    Cell cell{.metric = "peer_copy", .by = by(is_kernel), .moved = static_cast<double>(bytes_), .to = to};
     // A driver that goes by way of the host may wait for the stream while it enqueues.
     cell.is_gated = *reaches;
     cell.pass = [&]() -> Result<void> {
       if (is_kernel) return by_kernel(first_.get(), memory->get());
       return gpus.copy_to_peer(gpu_.device, first_.get(), peer.device, memory->get(), bytes_, stream_.get());
     };
-    if (auto set = gpus.set(peer.device, memory->get(), nothing, bytes_ / 4, peer_stream->get()); !set) return set;
-    if (auto done = gpus.synchronize(peer.device, peer_stream->get()); !done) return done;
-    if (auto timed = time(cell, seen, labels, peer_rank); !timed) return timed;
-    context_.recorder.step("verify");
-    std::memset(back_.get(), 0, bytes_);
-    if (auto back = gpus.copy(peer.device, back_.get(), memory->get(), bytes_, peer_stream->get()); !back) return back;
-    if (auto done = gpus.synchronize(peer.device, peer_stream->get()); !done) return done;
-    compare(cell, seen, to);
+    cell.clear = [&]() -> Result<void> {
+      if (auto set = gpus.set(peer.device, memory->get(), nothing, bytes_ / 4, peer_stream->get()); !set) return set;
+      return gpus.synchronize(peer.device, peer_stream->get());
+    };
+    cell.look = [&]() -> Result<void> {
+      if (auto done = ended(); !done) return done;
+      std::memset(back_.get(), 0, bytes_);
+      if (auto back = gpus.copy(peer.device, back_.get(), memory->get(), bytes_, peer_stream->get()); !back)
+        return back;
+      if (auto done = gpus.synchronize(peer.device, peer_stream->get()); !done) return done;
+      compare();
+      return {};
+    };
+    if (auto measured = measure(cell, seen, labels, peer_rank); !measured) return measured;
   }
   return {};
 }

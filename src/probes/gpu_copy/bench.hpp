@@ -1,4 +1,5 @@
-/// Copies of one GPU, timed by its own events while nothing but the copies is on the stream, and verified afterwards.
+/// Copies of one GPU, timed by its own events while nothing but the copies is on the stream. What the timed ones left
+/// is compared afterwards, and so is every one of further copies.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include "device/gpu.hpp"
 #include "measure/launch_gate.hpp"
 #include "measure/node_gpus.hpp"
+#include "measure/pattern.hpp"
 #include "muster/probe.hpp"
 #include "stats/sampling.hpp"
 
@@ -19,9 +21,13 @@ struct Cell {
   std::string_view metric;  ///< `host_to_device`
   std::string_view by;      ///< `engine`, `kernel`
   double moved = 0;         ///< bytes that one pass counts
-  std::function<Result<void>()> pass;
+  std::string to = {};      ///< address of another GPU that it copies to
+  std::function<Result<void>()> pass = {};
+  std::function<Result<void>()> clear = {};  ///< overwrites where `pass` copies to
+  std::function<Result<void>()> look = {};   ///< compares all that one pass left, after it has ended
   bool is_gated = true;
   bool uses_second = false;  ///< stream: what `pass` puts there is timed, too
+  int copies = 1;            ///< of one pass
 };
 
 struct Timed {
@@ -53,17 +59,24 @@ class Bench {
   [[nodiscard]] int cells() const { return cells_; }
   [[nodiscard]] int expired() const { return expired_; }
   [[nodiscard]] int disturbed() const { return disturbed_; }
+  /// Of all copies.
+  [[nodiscard]] std::uint64_t compared() const { return all_compared_; }
+  [[nodiscard]] std::uint64_t copies() const { return all_copies_; }
 
  private:
   Bench(RunContext& context, const SeenGpu& gpu, std::size_t bytes) : context_(context), gpu_(gpu), bytes_(bytes) {}
   [[nodiscard]] Result<void> take(int domain);
+  [[nodiscard]] Result<void> measure(const Cell& cell, Observation& seen, const Labels& labels, int peer_rank);
   [[nodiscard]] Result<void> time(const Cell& cell, Observation& seen, Labels labels, int peer_rank);
+  [[nodiscard]] Result<void> verify(const Cell& cell, Seconds timed, Observation& seen);
   [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);
   [[nodiscard]] Result<void> move(void* to, const void* from) const;
   [[nodiscard]] Result<void> by_kernel(const void* from, void* to) const;
-  /// Host memory for what comes back, after the device's `memory` was copied into it.
-  [[nodiscard]] Result<void> look(const void* memory, const Cell& cell, Observation& seen, const std::string& to);
-  void compare(const Cell& cell, Observation& seen, const std::string& to);
+  [[nodiscard]] Result<void> overwrite(void* memory) const;
+  /// Compares what the device's `memory` holds, by way of the host's.
+  [[nodiscard]] Result<void> bring(const void* memory);
+  [[nodiscard]] Result<void> ended() const;
+  void compare();
   [[nodiscard]] Result<void> from_host(Observation& seen, const Labels& labels, bool is_kernel);
   [[nodiscard]] Result<void> to_host(Observation& seen, const Labels& labels, bool is_kernel);
   [[nodiscard]] Result<void> both_ways(Observation& seen, const Labels& labels);
@@ -84,6 +97,9 @@ class Bench {
   bool has_gate_ = false;  ///< there are kernels, and their launches return before they have ended
   std::string pinned_at_;
   std::string no_kernels_;
+  p2p::WrongMessages compared_;  ///< of this cell
+  std::uint64_t all_compared_ = 0;
+  std::uint64_t all_copies_ = 0;
   int cells_ = 0;
   int expired_ = 0;
   int disturbed_ = 0;

@@ -10,6 +10,7 @@
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
+#include "measure/verified_share.hpp"
 #include "model/series.hpp"
 #include "stats/headline.hpp"
 #include "stats/stats.hpp"
@@ -221,9 +222,10 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
       if (auto reported = headline(view, {metric, "GB/s", "by", false}); !reported.empty())
         judgement.evidence.push_back(std::move(reported));
   if (cells == 0) return;
-  judgement.evidence.push_back(fmt::format("{} on {}: all data was right",
-                                           cells == 1 ? std::string("1 copy") : fmt::format("{} copies", cells),
-                                           counted(gpus, "GPU")));
+  judgement.evidence.push_back(
+      fmt::format("{} series of copies on {}: all compared data was right", cells, counted(gpus, "GPU")));
+  if (auto shares = p2p::verified_evidence(view.observed, "copy", "copies"); !shares.empty())
+    judgement.evidence.push_back(std::move(shares));
   std::vector<std::string> reported;
   for (const auto& [link, count] : links) reported.push_back(fmt::format("{} {}", count, printable_line(link, 20)));
   if (!reported.empty()) judgement.evidence.push_back(fmt::format("pairs by link: {}", human_list(reported)));
