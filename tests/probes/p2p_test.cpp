@@ -230,17 +230,22 @@ TEST(P2p, AMessageThatLeavesTheOneBeforeInItsPlaceIsFound) {
 }
 
 TEST(P2p, TheShareOfMessagesComparedIsReported) {
+  std::vector<std::uint64_t> shares;
   for (const char* verify : {"0", "100"}) {
     const Outcome outcome = run_case(2, rare(verify));
     ASSERT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
-    // One of two readings one way, and one both ways.
     std::uint64_t compared = 0;
     std::uint64_t all = 0;
     for (const Fact& fact : outcome.seen[0].facts)
       if (fact.key == "verified") std::sscanf(fact.value.c_str(), "4KiB %lu of %lu", &compared, &all);
     EXPECT_GT(all, compared);
-    EXPECT_EQ(compared == 2, std::string(verify) == "0") << "the last one of each reading";
+    shares.push_back(compared);
   }
+  // The last one of each reading: of one of two readings one way, of one both ways, and on a busy machine of those that
+  // are repeated.
+  EXPECT_GE(shares[0], 2u);
+  EXPECT_LE(shares[0], 12u);
+  EXPECT_GT(shares[1], 5 * shares[0]);
 }
 
 TEST(P2p, OfFourRanksTheRightPairsAreNamed) {
