@@ -256,6 +256,7 @@ std::string why_no_host_name(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i)
     if (letters.find(text[i]) == letters.npos && others.find(text[i]) == others.npos)
       return fmt::format("character {} is \"{}\"", i + 1, printable_line(text.substr(i, 1)));
+  if (text.find("..") != text.npos) return "it has two dots in succession";
   return "";
 }
 

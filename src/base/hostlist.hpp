@@ -18,8 +18,8 @@ namespace muster {
 [[nodiscard]] std::string compress_hostlist(std::span<const std::string> hosts);
 
 /// Why a text can't be the name or address of a node; empty: it can be. A name has letters, digits, `-`, `_` and `.`,
-/// begins with a letter or digit, and has at most 253 characters (RFC 1123, RFC 1035; Slurm's names may have `_`).
-/// Addresses are IPv4 or IPv6.
+/// begins with a letter or digit, has no two dots in succession and at most 253 characters (RFC 1123, RFC 1035; Slurm's
+/// names may have `_`). Addresses are IPv4 or IPv6.
 [[nodiscard]] std::string why_no_host_name(std::string_view text);
 
 }  // namespace muster

@@ -31,8 +31,8 @@ bool is_outside(uid_t owner) {
   return is_read && count < 4294967295UL;
 }
 
-/// Opens a path part by part, so that what was checked is what is opened. Each folder that is passed is checked, those in
-/// which links lie too, as who may write one of those may lead the link elsewhere.
+/// Opens a path part by part, so that what was checked is what is opened. Each folder that is passed is checked, those
+/// in which links lie too, as who may write one of those may lead the link elsewhere.
 class TrustedWalk {
  public:
   /// Messages are about `path`. `is_whole`: the walk leads to `path` itself and not to a folder above it.
@@ -41,6 +41,7 @@ class TrustedWalk {
 
   /// `way` is absolute.
   Result<OwnedDescriptor> run(const fs::path& way) {
+    if (!way.is_absolute()) return refuse(path_, "can't be read: its folder is not known");
     if (auto begun = push(way); !begun) return tl::unexpected(begun.error());
     while (!names_.empty())
       if (auto stepped = step(); !stepped) return tl::unexpected(stepped.error());
@@ -64,10 +65,11 @@ class TrustedWalk {
     names_.pop_back();
     const auto folder = part_;
     part_ = name == ".." ? part_.parent_path() : part_ / name;
+    // What was looked at is what is read, whatever the name leads to by then.
+    const OwnedDescriptor link(::openat(at_.number(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat about {};
-    const bool is_link =
-        ::fstatat(at_.number(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(about.st_mode);
-    if (is_link) return follow(name, about.st_uid, folder);
+    if (link.number() >= 0 && ::fstat(link.number(), &about) == 0 && S_ISLNK(about.st_mode))
+      return follow(link.number(), about.st_uid, folder);
     OwnedDescriptor next(::openat(at_.number(), name.c_str(), flags));
     // A folder that may be passed, but not listed.
     if (next.number() < 0 && errno == EACCES && !is_it())
@@ -75,14 +77,14 @@ class TrustedWalk {
     return enter(std::move(next));
   }
 
-  Result<void> follow(const std::string& name, uid_t owner, const fs::path& folder) {
+  Result<void> follow(int link, uid_t owner, const fs::path& folder) {
     if (owner != trust_.also && is_other_user(owner))
       return refuse(path_, fmt::format("is not used: {} is a link of user {}, who could lead it elsewhere; use a "
                                        "folder of your own{}",
                                        named(), owner, for_root(part_, "-h ")));
     if (++hops_ > 40) return unreadable(ELOOP);
     char target[4096];
-    const auto size = ::readlinkat(at_.number(), name.c_str(), target, sizeof target);
+    const auto size = ::readlinkat(link, "", target, sizeof target);
     if (size < 0) return unreadable(errno);
     part_ = folder;
     return push(fs::path(std::string(target, static_cast<std::size_t>(size))));
@@ -230,7 +232,8 @@ Result<fs::path> own_database(const fs::path& path) {
   struct stat about {};
   bool is_there = ::lstat(path.c_str(), &about) == 0;
   std::error_code error;
-  const auto real = fs::weakly_canonical(path, error);
+  // A relative name of which nothing is there stays relative otherwise, and has no folder to look at.
+  const auto real = fs::weakly_canonical(fs::absolute(path, error), error);
   if (const auto narrow = check_not_for_all(about, path); is_there && !narrow) return tl::unexpected(narrow.error());
   if (is_there && is_shared_with_us(about)) {
     struct stat folder {};

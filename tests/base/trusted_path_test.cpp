@@ -152,6 +152,18 @@ TEST_F(OwnFile, TheNameToOpenHasNoLinks) {
   }
 }
 
+/// Of a relative name nothing of which is there, either: others could have put its journal there.
+TEST_F(OwnFile, ARelativeNameIsHeldToTheSame) {
+  const auto before = fs::current_path();
+  fs::current_path(inner_);
+  for (const char* name : {"new", "./new"}) EXPECT_EQ(why_not(name), "") << name;
+  ::chmod(inner_.c_str(), 01777);
+  const auto refused = why_not("new");
+  fs::current_path(before);
+  EXPECT_NE(refused.find("every user may put files into " + fs::canonical(inner_).string()), std::string::npos)
+      << refused;
+}
+
 TEST_F(OwnFile, NoFolderIsMadeWhereOthersMayPutAnother) {
   EXPECT_TRUE(check_own_folder(inner_ / "a" / "b"));
   ::chmod(inner_.c_str(), 0777);

@@ -25,7 +25,7 @@ argv = ["echo", "hellohellohellohellohellohellohellohellohellohellohellohellohel
 must_print = ["(h*e*l*l*o*)*x"]
 '''
 NO_HOSTS = ["localhost:99", "n1;id", "../../etc", b"a\xffb", "a\x1b[31mb", "-oProxyCommand=id", "n1,n1;x", "a'b", "$(id)", "", ",",
-            "root@n1", "[::1]", "%h", "n1/2", ".", "..", "\N{LATIN SMALL LETTER O WITH DIAERESIS}"]
+            "root@n1", "[::1]", "::1", "fd00::1", "%h", "n1/2", ".", "..", "a..b", "\N{LATIN SMALL LETTER O WITH DIAERESIS}"]
 
 
 class Surroundings(unittest.TestCase):

@@ -37,8 +37,14 @@ Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocatio
   return Nodes(allocation->nodes.begin(), allocation->nodes.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-/// What goes to launchers and remote shells.
+/// What goes to launchers and remote shells. To launchers a colon ends the name.
 Result<void> check_name(const std::string& host) {
+  if (host.find(':') != host.npos && why_no_host_name(host).empty())
+    return fail(
+        ErrorKind::usage, "--nodes",
+        fmt::format("\"{}\" is an IPv6 address, of which mpirun reads the part before the first colon; name the "
+                    "node, for example by a line of /etc/hosts",
+                    host));
   const auto why = why_no_host_name(host);
   if (why.empty()) return {};
   return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is not a host name: {}", printable_line(host, 80), why));
