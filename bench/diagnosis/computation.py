@@ -70,7 +70,7 @@ def is_found(site, kind, every, options):
     named = {culprit["name"] for culprit in case["culprits"]}
     other = {f"rank {rank}" for rank in range(RANKS) if rank != 1}
     if is_of_gpu:
-        is_right = any("2b:00.0" in name for name in named)
+        is_right = bool(named) and all("2b:00.0" in name for name in named)
     elif site.probe == "memory_bandwidth":
         is_right = len(named) == 1
     else:

@@ -148,8 +148,9 @@ class Line {
         if (std::string wrong = among("kind of error", fmt::format("{}", fmt::join(corruption_kinds, " ")));
             !wrong.empty())
           return wrong;
-      } else if (words_.empty() || !is_number(words_.front()))
-        return fmt::format("\"{}\" has no number behind it", option);
+      } else if (words_.empty() || !is_number(words_.front()) ||
+                 (option == "every" && std::strtoull(words_.front().c_str(), nullptr, 0) == 0))
+        return fmt::format("\"{}\" has no number behind it{}", option, option == "every" ? ", 1 or more" : "");
     }
     words_.erase(words_.begin());
     return {};

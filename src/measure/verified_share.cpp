@@ -36,7 +36,8 @@ void add_reported(std::span<const Observation* const> ranks, VerifiedTotals& tot
 
 void VerifiedTotals::add(const std::string& size, std::uint64_t compared, std::uint64_t all) {
   auto same = std::find_if(sizes_.begin(), sizes_.end(), [&](const OfSize& one) { return one.size == size; });
-  if (same == sizes_.end()) same = sizes_.insert(sizes_.end(), {size, 0, 0});
+  if (same == sizes_.end()) same = sizes_.insert(sizes_.end(), {size, 0, 0, compared});
+  same->fewest = std::min(same->fewest, compared);
   same->compared += compared;
   same->all += all;
 }
@@ -46,7 +47,7 @@ void VerifiedTotals::announce(Observation& seen) const {
     seen.facts.push_back({"verified", fmt::format("{} {} of {}", one.size, one.compared, one.all)});
 }
 
-std::string VerifiedTotals::sentence(std::string_view noun, std::string_view plural) const {
+std::string VerifiedTotals::sentence(const VerifiedNoun& noun) const {
   std::vector<std::string> shares;
   std::vector<std::string> found;
   for (const OfSize& one : sizes_) {
@@ -57,11 +58,14 @@ std::string VerifiedTotals::sentence(std::string_view noun, std::string_view plu
                                                                    one.size, percent, percent < 99.5 ? 2 : 3)
                                                      : fmt::format("all {} of {}", one.all, one.size);
     shares.push_back(share);
-    if (const auto in = found_one_in(one.compared); in >= 2) found.push_back(fmt::format("{} of {}", in, one.size));
+    if (const auto in = found_one_in(noun.of_each.empty() ? one.compared : one.fewest); in >= 2)
+      found.push_back(fmt::format("{} of {}", in, one.size));
   }
   if (shares.empty()) return {};
-  std::string text = fmt::format("{} compared whole: {}", plural, human_list(shares));
-  if (!found.empty()) text += fmt::format("; one wrong {} in {} is found with 99 %", noun, human_list(found));
+  std::string text = fmt::format("{} compared whole: {}", noun.several, human_list(shares));
+  if (!found.empty())
+    text += fmt::format("; one wrong {} in {}{} is found with 99 %", noun.one, human_list(found),
+                        noun.of_each.empty() ? std::string() : fmt::format(" of {}", noun.of_each));
   return text;
 }
 
@@ -69,11 +73,10 @@ std::uint64_t found_one_in(std::uint64_t compared) {
   return static_cast<std::uint64_t>(static_cast<double>(compared) / std::log(100.0));
 }
 
-std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun,
-                              std::string_view plural) {
+std::string verified_evidence(std::span<const Observation* const> ranks, const VerifiedNoun& noun) {
   VerifiedTotals totals;
   add_reported(ranks, totals);
-  return totals.sentence(noun, plural);
+  return totals.sentence(noun);
 }
 
 }  // namespace muster::p2p

@@ -11,6 +11,14 @@
 
 namespace muster::p2p {
 
+/// What is compared: `message`, `messages`. `of_each`: that each report is about (`a GPU`), where a fault is of one of
+/// them and is to be found by its own share; empty: by all together.
+struct VerifiedNoun {
+  std::string_view one;
+  std::string_view several;
+  std::string_view of_each = {};
+};
+
 /// Of one rank, or of all.
 class VerifiedTotals {
  public:
@@ -19,14 +27,15 @@ class VerifiedTotals {
   /// A fact `verified` for each size: `1MiB 640 of 5120`.
   void announce(Observation& seen) const;
   /// `messages compared whole: 640 of 5120 of 1MiB (12 %) and all 800 of 8B; one wrong message in 138 of 1MiB and 173
-  /// of 8B is found with 99 %`; `noun`: `message`, `plural`: `messages`. Empty: there were none.
-  [[nodiscard]] std::string sentence(std::string_view noun, std::string_view plural) const;
+  /// of 8B is found with 99 %`. Empty: there were none.
+  [[nodiscard]] std::string sentence(const VerifiedNoun& noun) const;
 
  private:
   struct OfSize {
     std::string size;
     std::uint64_t compared = 0;
     std::uint64_t all = 0;
+    std::uint64_t fewest = 0;  ///< compared in one report
   };
   std::vector<OfSize> sizes_;
 };
@@ -36,7 +45,6 @@ class VerifiedTotals {
 [[nodiscard]] std::uint64_t found_one_in(std::uint64_t compared);
 
 /// The sentence on what these ranks report together; nullptr and what did not measure count for nothing.
-[[nodiscard]] std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun,
-                                            std::string_view plural);
+[[nodiscard]] std::string verified_evidence(std::span<const Observation* const> ranks, const VerifiedNoun& noun);
 
 }  // namespace muster::p2p

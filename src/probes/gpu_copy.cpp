@@ -215,21 +215,17 @@ class CopyPart {
     int cells = 0;
     int expired = 0;
     int unread = 0;
-    std::uint64_t compared = 0;
-    std::uint64_t copies = 0;
     for (const auto& [key, bench] : benches_) {
       if (!bench) continue;
-      compared += bench->compared();
-      copies += bench->copies();
+      p2p::VerifiedTotals verified;
+      verified.add(format_bytes({bytes_}), bench->compared(), bench->copies());
+      verified.announce(seen_);
       cells += bench->cells();
       expired += bench->expired();
       unread += bench->disturbed();
     }
     seen_.facts.push_back({"checked", std::to_string(cells)});
     seen_.facts.push_back({"bytes", format_bytes({bytes_})});
-    p2p::VerifiedTotals verified;
-    verified.add(format_bytes({bytes_}), compared, copies);
-    verified.announce(seen_);
     for (const auto& [link, count] : links_) seen_.facts.push_back({"link." + link, std::to_string(count)});
     if (unread > 0) seen_.facts.push_back({"unread", fmt::format("{} of {} readings", unread, cells)});
     if (std::any_of(benches_.begin(), benches_.end(),

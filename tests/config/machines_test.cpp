@@ -176,6 +176,11 @@ const Malformed table[] = {
       R"(f.toml:14:38: "": it is empty)",
       R"(f.toml:14:42: "write hipMalloc /etc/x 00": "/etc/x" is not a path below the machine's root, such as sys/class/drm; written write CALL PATH HEX [after N])",
       R"(f.toml:14:71: "write hipMalloc x 0": "0" is not bytes in hexadecimal, two digits each; written write CALL PATH HEX [after N])"}},
+    {"driver_wrong_options",
+     gpu + "driver = [\"corrupt_copy 0 kind rot\", \"corrupt_copy 0 kind\", \"wrong_product 0 every 0\"]\n",
+     {R"(f.toml:14:11: "corrupt_copy 0 kind rot": unknown kind of error "rot"; known: bit, bits, warp, periodic, small, nan; written corrupt_copy GPU [kind KIND] [after N] [every N])",
+      R"(f.toml:14:38: "corrupt_copy 0 kind": "kind" has no kind behind it; written corrupt_copy GPU [kind KIND] [after N] [every N])",
+      R"(f.toml:14:61: "wrong_product 0 every 0": "every" has no number behind it, 1 or more; written wrong_product GPU [kind KIND] [every N])"}},
     {"driver_of_no_gpu",
      whole + "[fault.f]\ndriver = [\"hang cuInit\"]\n",
      {"f.toml:10:11: there is no GPU whose libraries could follow this line"}},
@@ -211,8 +216,8 @@ TEST(Machines, EveryKindOfLineForTheStandIns) {
       "\"set all nccl_network AWS Libfabric\", \"set 0 throttle_bits 0x48\", \"later 0 uncorrected 2 3 after 1\", "
       "\"xid 0 79 after 2\", \"write hipMemcpyAsync ras/umc_err_count 0a0B after 3\", \"fail hipMalloc 2 0 after 4\", "
       "\"fail hipInit 3\", \"hang ncclAllReduce 0\", \"crash rsmi_init\", \"stall ncclCommInitRankConfig 4\", "
-      "\"corrupt_copy 0 after 5\", \"wrong_kernel 0 muster_train_update bit 3 after 6\", \"stuck_bit 0 0x1000 7\", "
-      "\"wrong_product 0 every 3\", \"corrupt_allreduce 15\"";
+      "\"corrupt_copy 0 kind warp after 5 every 0x7\", \"wrong_kernel 0 muster_train_update bit 3 after 6\", \"stuck_bit 0 0x1000 7\", "
+      "\"wrong_product 0 kind nan every 3\", \"corrupt_allreduce 15\"";
   const auto machine = parse_machine(gpu + "driver = [" + lines + "]\n", "f.toml", diagnostics);
   EXPECT_EQ(texts(diagnostics), Names{});
   EXPECT_EQ(machine.gpus.driver.size(), 15u);

@@ -26,7 +26,7 @@ NODE = "nid"
 
 
 def of_nvidia(gpu, **more):
-    return {"gpu_missing": (SEEN, [NODE], ""), "gpu_lost": (SEEN, [gpu], "fallen off the bus"),
+    return {"gpu_missing": (SEEN, [NODE], " granted by "), "gpu_lost": (SEEN, [gpu], "fallen off the bus"),
             "ecc_uncorrected": (SEEN, [gpu], "2 uncorrected memory errors"), "row_remap": (SEEN, [gpu], "waits to be remapped"),
             "hot": (SEEN, [gpu], "91 C"), **more}
 
@@ -39,14 +39,14 @@ def of_switches(gpu, every):
 
 
 def of_amd(gpu, **more):
-    return {"gpu_missing": (SEEN, [NODE], ""), "gpu_lost": (SEEN, [gpu], "fallen off the bus"),
+    return {"gpu_missing": (SEEN, [NODE], " granted by "), "gpu_lost": (SEEN, [gpu], "fallen off the bus"),
             "ecc_uncorrected": (SEEN, [gpu], "2 uncorrected errors"), "id_differs": (SEEN, [gpu], "0xabc by ROCm SMI"),
             "gpu_closed": (SEEN, [gpu], "renderD"), "nic_down": (NICS, ["mlx5_1"], "port mlx5_1/1"), **more}
 
 
 def of_site(gpu, nic, files, **more):
-    return {"gpu_missing": (SEEN, [NODE], ""), "gpu_lost": (SEEN, [gpu], "fallen off the bus"), "gpu_closed": (SEEN, [gpu], files),
-            "nic_down": (NICS, [nic], "is "), "nic_slow": (NICS, [nic], "Gbit/s"), "nic_missing": (NICS, [NODE], ""),
+    return {"gpu_missing": (SEEN, [NODE], " granted by "), "gpu_lost": (SEEN, [gpu], "fallen off the bus"), "gpu_closed": (SEEN, [gpu], files),
+            "nic_down": (NICS, [nic], "port "), "nic_slow": (NICS, [nic], "Gbit/s"), "nic_missing": (NICS, [NODE], "the set of NICs"),
             "old_driver": (SEEN, [NODE], "version of "), "few_files": (VARIABLES, ["nofile", "memlock"], "512"), **more}
 
 
@@ -75,18 +75,18 @@ EXPECTED = {
     "mi300x-cpx": of_amd(MI5, **WHOLE),
     "mi308x-cpx": of_amd(MI5, **WHOLE),
     "mi355x": of_amd(MI5),
-    "vista": of_site("GPU 0009:01:00.0", "mlx5_0", "/dev/nvidia0", crowded=CROWDED),
+    "vista": of_site("GPU 0009:01:00.0", "mlx5_0", "/dev/nvidia0", crowded=CROWDED, gpu_missing=(SEEN, [NODE], "the set of GPUs")),
     "dgx-h100": of_nvidia(GPU5, gpu_narrow=(SEEN, [GPU5], "PCIe x8"), driver_mismatch=(SEEN, [NODE, "libnvidia-ml.so.1"], "nvmlInit_v2 returned 18"),
                           driver_hangs=HANGS, nvlink_down=(SEEN, [GPU5], "2 of 18 NVLinks down (3, 7)"),
                           power_brake=(SEEN, [GPU5], "power brake"), no_fabric=(SEEN, HGX, "not joined the NVLink fabric"),
                           mig_without_instances=(SEEN, [GPU5], "MIG is on"), mig=None, leftover=(SEEN, [GPU5], "4242 (61440 MiB)")),
-    "lumi-g": of_site(TRENTO5, "hsn2", "renderD", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], ""),
+    "lumi-g": of_site(TRENTO5, "hsn2", "renderD", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], "the names of NICs on"),
                       network_forced=NOTED, gdr_level=NOTED, export_none=NOTED,
                       **dict.fromkeys(("masks_moved", "masks_linear", "all_on_one", "nested", "interface", "memhooks", "alt_read",
                                        "both_variables", "spanning", "local_rank", "host_list", "left_over"), RED)),
-    "frontier": of_site(TRENTO5, "hsn2", "renderD", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], ""),
+    "frontier": of_site(TRENTO5, "hsn2", "renderD", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], "the names of NICs on"),
                         masks_moved=TOGETHER, gpu_order=TOGETHER, all_on_one=TOGETHER),
-    "perlmutter": of_site("GPU 0000:81:00.0", "hsn1", "/dev/nvidia2", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], ""),
+    "perlmutter": of_site("GPU 0000:81:00.0", "hsn1", "/dev/nvidia2", masks_shifted=SHIFTED, no_plugin=GONE, nics_swapped=(NICS, ["hsn"], "the names of NICs on"),
                           masks_linear=TOGETHER, all_on_one=TOGETHER),
     "zurada-gpu1h100": of_site("GPU 0000:21:00.0", "mlx5_0", "/dev/nvidia0"),
     "zurada-gpu2h100": of_site("GPU 0000:e1:00.0", "mlx5_0", "/dev/nvidia1", masks_shifted=SHIFTED, all_on_one=TOGETHER, crowded=CROWDED),
@@ -110,7 +110,7 @@ class Machine:
         with tempfile.TemporaryDirectory(prefix="muster-faults-") as folder:
             marks = [word for host, faults in self.faults_of.items() for fault in faults for word in ("--fault", f"{fault}@{host}")]
             subprocess.run([MUSTER, "machine", name, "--write", "machine", "--nodes", ",".join(hosts), *marks], cwd=folder, check=True,
-                           capture_output=True, timeout=100)
+                           capture_output=True, timeout=300 * SLOWNESS)
             env = {**os.environ, "MUSTER_MACHINE": "machine", "MUSTER_DRIVERS": on_gpus.DRIVERS, "NO_COLOR": "1",
                    "MUSTER_SELFTEST": "hosts " + ",".join(hosts), "OMPI_MCA_mpi_yield_when_idle": "1", "MUSTER_STARTUP_TIMEOUT": "120s"}
             line = f"mpirun --oversubscribe --bind-to none -n {len(hosts)}"

@@ -21,9 +21,10 @@ inline const std::string* option_of(const std::vector<std::string>& words, std::
 /// Whether the line is about the one of that number, from 1 on.
 inline bool is_wrong_one(const std::vector<std::string>& words, int number) {
   const std::string* after = option_of(words, "after");
-  if (after != nullptr && number <= std::atoi(after->c_str())) return false;
+  if (after != nullptr && number <= std::strtol(after->c_str(), nullptr, 0)) return false;
   const std::string* every = option_of(words, "every");
-  return every == nullptr || (std::atoi(every->c_str()) > 0 && number % std::atoi(every->c_str()) == 0);
+  const long period = every == nullptr ? 1 : std::strtol(every->c_str(), nullptr, 0);
+  return period > 0 && number % period == 0;
 }
 
 inline void spoil(const std::vector<std::string>& words, void* data, std::size_t bytes) {

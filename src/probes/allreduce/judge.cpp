@@ -213,7 +213,7 @@ Finding nothing_for_mpi(const CaseView& view) {
 /// All ranks look at the same sums.
 std::string share_compared(const CaseView& view) {
   const Observation* first = measured_by(view, 0);
-  return p2p::verified_evidence(std::span(&first, 1), "sum", "sums");
+  return p2p::verified_evidence(std::span(&first, 1), {"sum", "sums"});
 }
 
 ProbeJudgement judge_results(const CaseView& view) {

@@ -69,6 +69,7 @@ class Bench {
   [[nodiscard]] Result<void> measure(const Cell& cell, Observation& seen, const Labels& labels, int peer_rank);
   [[nodiscard]] Result<void> time(const Cell& cell, Observation& seen, Labels labels, int peer_rank);
   [[nodiscard]] Result<void> verify(const Cell& cell, Seconds timed, Observation& seen);
+  [[nodiscard]] Result<void> compare_copies(const Cell& cell, Seconds timed);
   [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);
   [[nodiscard]] Result<void> move(void* to, const void* from) const;
   [[nodiscard]] Result<void> by_kernel(const void* from, void* to) const;

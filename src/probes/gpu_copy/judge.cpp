@@ -224,7 +224,7 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   if (cells == 0) return;
   judgement.evidence.push_back(
       fmt::format("{} series of copies on {}: all compared data was right", cells, counted(gpus, "GPU")));
-  if (auto shares = p2p::verified_evidence(view.observed, "copy", "copies"); !shares.empty())
+  if (auto shares = p2p::verified_evidence(view.observed, {"copy", "copies", "a GPU"}); !shares.empty())
     judgement.evidence.push_back(std::move(shares));
   std::vector<std::string> reported;
   for (const auto& [link, count] : links) reported.push_back(fmt::format("{} {}", count, printable_line(link, 20)));

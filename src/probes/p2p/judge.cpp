@@ -338,7 +338,7 @@ ProbeJudgement judge_data(const CaseView& view) {
   if (coverage.disturbed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", coverage.disturbed);
   judgement.evidence.insert(judgement.evidence.begin(), std::move(sentence));
-  if (auto share = verified_evidence(view.observed, "message", "messages"); !share.empty())
+  if (auto share = verified_evidence(view.observed, {"message", "messages"}); !share.empty())
     judgement.evidence.insert(judgement.evidence.begin() + 1, std::move(share));
   if (auto gpus = gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   if (view.timing_doubt.empty()) {
