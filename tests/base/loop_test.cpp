@@ -42,9 +42,10 @@ TEST(LoopTest, TimerFiresOnceAndNotEarly) {
 TEST(LoopTest, TimersFireInOrderOfTheirTime) {
   Loop loop;
   std::string order;
-  const auto late = loop.after(0.02, [&] { order += 'b'; });
-  const auto soon = loop.after(0.001, [&] { order += 'a'; });
+  // In an order that also holds where this thread has to wait between two of them.
+  const auto late = loop.after(0.5, [&] { order += 'b'; });
   const auto negative = loop.after(-1, [&] { order += '0'; });
+  const auto soon = loop.after(0.02, [&] { order += 'a'; });
   loop.run_until([] { return false; });
   EXPECT_EQ(order, "0ab");
 }
