@@ -84,15 +84,17 @@ const CaseResult* connecting_case(const RunReport& report) {
 
 NodeConnections connections_of(std::span<const RunReport> reports, const std::vector<std::string>& nodes) {
   NodeConnections all(nodes.size());
-  for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
-    const CaseResult* result = connecting_case(*report);
-    const auto matrix = result == nullptr ? std::nullopt : read_matrix(*report, *best_matrix(*result));
+  std::map<NodePair, double> best;
+  for (const RunReport& report : reports) {
+    const CaseResult* result = connecting_case(report);
+    const auto matrix = result == nullptr ? std::nullopt : read_matrix(report, *best_matrix(*result));
     if (!matrix) continue;
-    const auto earlier = to_connections(*matrix, nodes);
+    const auto measured = to_connections(*matrix, nodes);
     for (std::size_t a = 0; a < nodes.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        if (const auto value = earlier.between(a, b); value && !all.between(a, b)) all.put(a, b, *value);
+        if (const auto value = measured.between(a, b)) best[{a, b}] = std::max(best[{a, b}], *value);
   }
+  for (const auto& [ends, value] : best) all.put(ends.first, ends.second, value);
   return all;
 }
 

@@ -10,8 +10,8 @@
 
 namespace muster {
 
-/// By matrices of `bandwidth`, or else of `bidirectional`, in GB/s: those of the largest messages. What a later report
-/// has of a pair takes the place of what an earlier one had. Several ranks of two nodes count as their median. Nothing
+/// By matrices of `bandwidth`, or else of `bidirectional`, in GB/s: those of the largest messages. Of a pair in several
+/// reports the best counts: what else uses a link or its processors slows it for a while. Several ranks of two nodes count as their median. Nothing
 /// was measured where no report has such a matrix.
 [[nodiscard]] NodeConnections connections_of(std::span<const RunReport> reports, const std::vector<std::string>& nodes);
 /// Ids of the cases that they come from.

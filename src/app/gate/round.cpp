@@ -22,6 +22,8 @@ namespace {
 constexpr double least_round_s = 5;  // another launch is not worth starting with less
 /// A node slower than this with every partner is slow, however processors are shared: fraction of the typical speed.
 constexpr double least_share = 1.0 / 3;
+/// Slow with so many is not by chance: a node with fewer partners is measured again before it is at fault.
+constexpr std::size_t enough_partners = 3;
 
 /// Nothing that hangs may take all of the time.
 void tighten_deadlines(SessionOptions& session, const GateTime& time) {
@@ -102,16 +104,19 @@ class Gate {
       if (!measure(plan)) break;
       choose(ids);
       const auto before = nodes.size();
-      std::erase_if(nodes, [&](const std::string& node) { return is_at_fault(node); });
+      const auto again = slow_once();
+      std::erase_if(nodes, [&](const std::string& node) { return is_at_fault(node) && again.count(node) == 0; });
       auto open = open_cases(reports_, nodes, ids);
-      if (set_aside(nodes))
+      if (set_aside(nodes) || !again.empty())
         for (std::string& id : connection_cases(reports_)) open.push_back(std::move(id));
       const bool moves_rank_0 = move_rank_0(nodes, ids);
       // The user's own line starts ranks on all of its nodes again.
       if (has_line(plan)) break;
-      const bool helps = nodes.size() < before && (nodes.size() >= need_ || moves_rank_0) && !open.empty();
+      const bool helps =
+          (nodes.size() < before || !again.empty()) && (nodes.size() >= need_ || moves_rank_0) && !open.empty();
       if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
       plan = narrowed(prepared_.plan, nodes, open);
+      repeated_.insert(again.begin(), again.end());
     }
     return std::move(outcome_);
   }
@@ -167,28 +172,43 @@ class Gate {
   /// not judge speed.
   void mark_slow(std::vector<NodeStatus>& statuses, const NodeConnections& connections) {
     const auto far = out_of_touch(connections, least_share);
-    const auto mark = [&](std::size_t node, bool is_at_fault, std::string_view partners, std::string remedy) {
+    const auto mark = [&](std::size_t node, bool is_sure) {
       NodeStatus& one = statuses[node];
       if (!one.is_good) return;
       one.is_good = false;
-      one.is_at_fault = is_at_fault;
+      one.is_at_fault = is_sure;
       one.check = "connections";
-      one.reason = fmt::format("reaches at most {} with {}; the usual node reaches {}",
-                               format_value(*connections.best_of(node), "GB/s"), partners,
-                               format_value(*usual_best(connections), "GB/s"));
-      one.remedy = std::move(remedy);
+      const auto partners = printable_line(compress_hostlist(partners_of(connections, node)), 200);
+      one.reason = fmt::format(
+          "reaches at most {} with {}; the usual node reaches {}", format_value(*connections.best_of(node), "GB/s"),
+          is_sure ? "every other node that it was tried with" : partners + ", and was tried with no other",
+          format_value(*usual_best(connections), "GB/s"));
+      one.remedy = is_sure
+                       ? "look at that node's network adapter, its cable and its driver, and keep it out of jobs until "
+                         "then"
+                       : "look at their network adapters, or measure them with others: muster run -n p2p";
     };
-    for (const std::size_t node : far.slow)
-      mark(node, true, "every other node that it was tried with",
-           "look at that node's network adapter, its cable and its driver, and keep it out of jobs until then");
+    slow_.clear();
+    for (const std::size_t node : far.slow) {
+      const std::string& name = outcome_.nodes[node];
+      slow_.insert(name);
+      mark(node, repeated_.count(name) > 0 || partners_of(connections, node).size() >= enough_partners);
+    }
     unclear_.clear();
     for (const std::size_t node : far.unclear) {
-      const auto partners = partners_of(connections, node);
-      mark(node, false,
-           fmt::format("{}, and was tried with no other", printable_line(compress_hostlist(partners), 200)),
-           "look at the network adapters of both, or measure them with others: muster run -n p2p");
-      unclear_.push_back({outcome_.nodes[node], partners});
+      mark(node, false);
+      unclear_.push_back({outcome_.nodes[node], partners_of(connections, node)});
     }
+  }
+
+  /// Slow by their connections alone, and measured once: what else uses a link or its processors passes. Another
+  /// measurement shows it; it is worth its time where these nodes are needed.
+  [[nodiscard]] std::set<std::string> slow_once() const {
+    std::set<std::string> once;
+    for (const NodeStatus& one : outcome_.statuses)
+      if (one.check == "connections" && slow_.count(one.node) > 0 && repeated_.count(one.node) == 0)
+        once.insert(one.node);
+    return once;
   }
 
   [[nodiscard]] std::vector<std::string> partners_of(const NodeConnections& connections, std::size_t node) const {
@@ -241,6 +261,8 @@ class Gate {
   const SignalsHeld held_;
   std::vector<RunReport> reports_;
   bool has_moved_rank_0_ = false;
+  std::set<std::string> slow_;                                             ///< slow with every partner
+  std::set<std::string> repeated_;                                         ///< of them: what was measured again
   std::vector<std::pair<std::string, std::vector<std::string>>> unclear_;  ///< a node, and whom alone it was tried with
   GateOutcome outcome_;
 };
