@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -39,10 +40,13 @@ Result<AppendFile> AppendFile::create(const fs::path& path, std::size_t reserve)
   file.path_ = path;
   const auto place = open_place(path);
   if (!place) return tl::unexpected(place.error());
-  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   file.descriptor_ = ::openat(place->folder.number(), place->name.c_str(), flags, 0600);
   if (file.descriptor_ < 0)
     return fail(ErrorKind::system, path.string(), fmt::format("can't be written: {}", std::strerror(errno)));
+  struct stat about {};
+  if (::fstat(file.descriptor_, &about) != 0 || !S_ISREG(about.st_mode))
+    return fail(ErrorKind::system, path.string(), "can't be written: it is a pipe or a device; remove it");
   if (auto reserved = file.reserve(reserve); !reserved) {
     file.release_reserve();  // some file systems keep the part that fitted
     return tl::unexpected(reserved.error());

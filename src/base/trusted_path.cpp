@@ -6,12 +6,16 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/place.hpp"
+#include "base/text.hpp"
 
 namespace muster {
 
@@ -21,14 +25,24 @@ tl::unexpected<Error> refuse(const fs::path& path, std::string what) {
   return fail(ErrorKind::file, path.string(), std::move(what));
 }
 
-/// In a user namespace the owners of what lies outside, root among them, all look like this one.
+/// In a user namespace the owners of what lies outside, root among them, all look like this one, unless a user there
+/// has that number.
 bool is_outside(uid_t owner) {
-  constexpr uid_t overflow = 65534;
+  constexpr unsigned long overflow = 65534;
   if (owner != overflow) return false;
-  const auto map = read_file("/proc/self/uid_map", 4096);
-  unsigned long inside = 0, outside = 0, count = 0;
-  const bool is_read = map && std::sscanf(map->c_str(), "%lu %lu %lu", &inside, &outside, &count) == 3;
-  return is_read && count < 4294967295UL;
+  const auto map = read_file("/proc/self/uid_map", 1 << 16);
+  if (!map) return false;
+  for (const auto& line : split(*map, '\n')) {
+    unsigned long inside = 0, outside = 0, count = 0;
+    const bool is_read = std::sscanf(line.c_str(), "%lu %lu %lu", &inside, &outside, &count) == 3;
+    if (is_read && inside <= overflow && overflow - inside < count) return false;
+  }
+  return true;
+}
+
+/// Its mask stands in the bits of the group.
+bool has_access_list(int opened) {
+  return ::fgetxattr(opened, "system.posix_acl_access", nullptr, 0) > 0;
 }
 
 /// Opens a path part by part, so that what was checked is what is opened. Each folder that is passed is checked, those
@@ -93,12 +107,12 @@ class TrustedWalk {
   Result<void> enter(OwnedDescriptor next) {
     struct stat about {};
     if (next.number() < 0 || ::fstat(next.number(), &about) != 0) return unreadable(errno);
-    if (auto held = hold(about); !held) return held;
+    if (auto held = hold(about, next.number()); !held) return held;
     at_ = std::move(next);
     return {};
   }
 
-  Result<void> hold(const struct stat& about) const {
+  Result<void> hold(const struct stat& about, int opened) const {
     if (about.st_uid != trust_.also && is_other_user(about.st_uid))
       return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
                                        "own{}",
@@ -108,8 +122,10 @@ class TrustedWalk {
     if ((about.st_mode & S_IWOTH) != 0)
       return refuse(path_, fmt::format("is not used: every user may write {}; chmod o-w {}", named(), part_.string()));
     if ((about.st_mode & S_IWGRP) != 0 && !trust_.has_groups)
-      return refuse(path_, fmt::format("is not used: group {} may write {}; chmod g-w {}", about.st_gid, named(),
-                                       part_.string()));
+      return refuse(path_, fmt::format("is not used: {} may write {}; chmod g-w {}",
+                                       has_access_list(opened) ? "a user in its access list"
+                                                               : fmt::format("group {}", about.st_gid),
+                                       named(), part_.string()));
     return {};
   }
 
@@ -188,8 +204,26 @@ bool is_in_group(gid_t group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
+/// In a folder with the setgid bit, files of all users have its group.
+bool is_member(uid_t user, gid_t group) {
+  const passwd* entry = ::getpwuid(user);
+  if (entry == nullptr) return false;
+  const std::string name = entry->pw_name;
+  const gid_t own = entry->pw_gid;
+  int count = 64;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  if (::getgrouplist(name.c_str(), own, groups.data(), &count) < 0) {
+    groups.resize(static_cast<std::size_t>(count));
+    if (::getgrouplist(name.c_str(), own, groups.data(), &count) < 0) return false;
+  }
+  groups.resize(static_cast<std::size_t>(count));
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+/// Root shares nothing with a group.
 bool is_shared_with_us(const struct stat& about) {
-  return S_ISREG(about.st_mode) && (about.st_mode & S_IWGRP) != 0 && is_in_group(about.st_gid);
+  return ::geteuid() != 0 && S_ISREG(about.st_mode) && (about.st_mode & S_IWGRP) != 0 && is_in_group(about.st_gid) &&
+         is_member(about.st_uid, about.st_gid);
 }
 
 tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
@@ -198,10 +232,17 @@ tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
                                   owner));
 }
 
+/// Ordinary users trust the groups of their folders, root trusts none. An access list counts as a group: its mask
+/// stands in the bits of the group.
+Trust with_own_groups() {
+  Trust trust;
+  trust.has_groups = ::geteuid() != 0;
+  return trust;
+}
+
 /// The folder in which `real` is or will be.
 Result<OwnedDescriptor> open_folder_of(const fs::path& real, const fs::path& path) {
-  Trust trust;
-  trust.has_groups = true;
+  const Trust trust = with_own_groups();
   return TrustedWalk(path, false, trust).run(real.parent_path());
 }
 
@@ -229,30 +270,26 @@ Result<void> check_not_for_all(const struct stat& about, const fs::path& path) {
 }  // namespace
 
 Result<fs::path> own_database(const fs::path& path) {
-  struct stat about {};
-  bool is_there = ::lstat(path.c_str(), &about) == 0;
   std::error_code error;
-  // A relative name of which nothing is there stays relative otherwise, and has no folder to look at.
-  const auto real = fs::weakly_canonical(fs::absolute(path, error), error);
-  if (const auto narrow = check_not_for_all(about, path); is_there && !narrow) return tl::unexpected(narrow.error());
+  // A relative name of which nothing is there has no folder to look at otherwise.
+  const auto place = open_place(fs::absolute(path, error));
+  if (!place) return tl::unexpected(Error{ErrorKind::file, path.string(), place.error().what});
+  const fs::path& real = place->path;
+  struct stat about {};
+  const bool is_there = ::fstatat(place->folder.number(), place->name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0;
+  if (is_there && !S_ISREG(about.st_mode)) return refuse(path, "is not used: it is not a regular file");
+  if (const auto narrow = check_not_for_all(about, real); is_there && !narrow) return refuse(path, narrow.error().what);
+  struct stat folder {};
   if (is_there && is_shared_with_us(about)) {
-    struct stat folder {};
-    const bool is_seen = ::stat(real.parent_path().c_str(), &folder) == 0;
+    const bool is_seen = ::fstat(place->folder.number(), &folder) == 0;
     if (const auto kept = check_for_journals(folder, real, path); is_seen && !kept) return tl::unexpected(kept.error());
     return real;
   }
   if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
-  if (auto links = check_links(path); !links) return tl::unexpected(links.error());
-  if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
-  // That of the name that was given may be another by now.
-  is_there = ::lstat(real.c_str(), &about) == 0;
-  if (is_there && !S_ISREG(about.st_mode)) return refuse(path, "is not used: it is not a regular file");
-  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
-  if (const auto narrow = check_not_for_all(about, real); is_there && !narrow) return tl::unexpected(narrow.error());
-  const auto folder = open_folder_of(real, path);
-  if (!folder) return tl::unexpected(folder.error());
-  const bool is_seen = ::fstat(folder->number(), &about) == 0;
-  if (const auto kept = check_for_journals(about, real, path); is_seen && !kept) return tl::unexpected(kept.error());
+  const auto held = open_folder_of(real, path);
+  if (!held) return tl::unexpected(held.error());
+  const bool is_seen = ::fstat(held->number(), &folder) == 0;
+  if (const auto kept = check_for_journals(folder, real, path); is_seen && !kept) return tl::unexpected(kept.error());
   return real;
 }
 
@@ -283,8 +320,7 @@ Result<void> check_own_folder(const fs::path& folder) {
   if (auto links = check_links(there); !links) return links;
   const auto real = fs::canonical(there, error);
   if (error) return refuse(folder, fmt::format("can't be used: {}", error.message()));
-  Trust trust;
-  trust.has_groups = true;
+  const Trust trust = with_own_groups();
   const auto opened = TrustedWalk(folder, there == fs::absolute(folder, error), trust).run(real);
   return opened ? Result<void>() : tl::unexpected(opened.error());
 }

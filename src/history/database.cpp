@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <thread>
 #include <unistd.h>
@@ -129,6 +130,18 @@ std::unique_ptr<SQLite::Database> open_to_read(const fs::path& file) {
                                             SQLite::OPEN_READONLY | SQLite::OPEN_URI, patience_ms);
 }
 
+/// SQLite waits at a pipe.
+Result<void> check_beside(const fs::path& file) {
+  for (const char* end : {"-journal", "-wal", "-shm"}) {
+    const fs::path beside = file.string() + end;
+    struct stat about {};
+    if (::lstat(beside.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
+      return fail(ErrorKind::file, file.string(),
+                  fmt::format("is not used: {} beside it is not a regular file; remove that", beside.string()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Error history_error(const fs::path& file, const SQLite::Exception& error) {
@@ -173,6 +186,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
   if (is_there && !fs::is_regular_file(file, ignored))
     return fail(ErrorKind::file, file.string(), "is a pipe or a device; name a regular file with --history");
   if (use == HistoryUse::read) {
+    if (auto beside = check_beside(file); !beside) return tl::unexpected(beside.error());
     auto database = open_to_read(file);
     if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
     // What an older muster left is brought up to date by the next one that may write.
@@ -186,6 +200,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
       return fail(ErrorKind::system, file.string(), to_string(made.error()));
   const auto own = own_database(file);
   if (!own) return tl::unexpected(own.error());
+  if (auto beside = check_beside(*own); !beside) return tl::unexpected(beside.error());
   make_private(*own);
   auto database =
       std::make_unique<SQLite::Database>(own->string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);

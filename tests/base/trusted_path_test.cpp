@@ -2,8 +2,11 @@
 #include "base/trusted_path.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace muster {
@@ -201,22 +204,45 @@ TEST_F(OwnFile, NoDatabaseThatEveryUserMayWrite) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);
   EXPECT_NE(why_not(file_).find("every user may write it"), std::string::npos);
-  ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
-  ::chmod(inner_.c_str(), 01777);
-  EXPECT_NE(why_not(file_).find("every user may put files into " + inner_.string()), std::string::npos);
 }
 
-TEST_F(OwnFile, OfAnotherUserOnlyWhereAGroupOfOursSharesIt) {
+/// Of `test` as that user with that group alone, in a process of its own.
+template <class Test>
+bool as_user(uid_t user, gid_t group, const Test& test) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_left = ::setgroups(0, nullptr) == 0 && ::setgid(group) == 0 && ::setuid(user) == 0;
+    ::_exit(is_left && test() ? 0 : 1);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+/// Of Debian and others: user 1 (daemon) is in group 1, user 65534 is not.
+TEST_F(OwnFile, OfAnotherUserOnlyWhereAGroupOfOursAndItsOwnerSharesIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
-  ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);
-  for (const auto& why : {why_not(file_), why_not_opened(file_)})
-    EXPECT_NE(why.find("it belongs to user 65534"), std::string::npos) << why;
+  const passwd* entry = ::getpwuid(1);
+  if (entry == nullptr || entry->pw_gid != 1) GTEST_SKIP() << "user 1 is not in group 1";
+  const auto is_taken = [this] {
+    return as_user(12345, 1, [this] { return why_not(file_).empty() && why_not_opened(file_).empty(); });
+  };
+  for (const auto& folder : {top_, inner_}) ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(file_.c_str(), 1, 1), 0);
+  EXPECT_FALSE(is_taken());
   ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
-  EXPECT_EQ(why_not(file_), "");
-  EXPECT_EQ(why_not_opened(file_), "");
+  EXPECT_TRUE(is_taken());
+  EXPECT_NE(why_not(file_).find("it belongs to user 1"), std::string::npos) << "root shares nothing";
+  EXPECT_NE(why_not_opened(file_).find("it belongs to user 1"), std::string::npos);
+  ASSERT_EQ(::chown(file_.c_str(), nobody, 1), 0);
+  EXPECT_FALSE(is_taken()) << "the owner is not in the group";
+  ASSERT_EQ(::chown(file_.c_str(), 1, 1), 0);
+  ::chmod(inner_.c_str(), 01777);
+  EXPECT_FALSE(is_taken()) << "every user may put a journal beside it";
+  ::chmod(inner_.c_str(), 0755);
+  ASSERT_EQ(::chown(file_.c_str(), 1, 1), 0);
   fs::create_symlink(file_, inner_ / "link");
   ASSERT_EQ(::lchown((inner_ / "link").c_str(), nobody, static_cast<gid_t>(-1)), 0);
-  EXPECT_NE(why_not(inner_ / "link").find("it belongs to user 65534"), std::string::npos);
+  EXPECT_FALSE(as_user(12345, 1, [this] { return why_not(inner_ / "link").empty(); }));
 }
 
 TEST_F(TrustedPath, ALinkIsFollowedAndWhereItLeadsIsChecked) {

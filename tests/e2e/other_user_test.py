@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import struct
+import struct
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,30 @@ def kernel_records():
     return records
 
 
+# Runs its arguments as root of a user namespace of 65,536 users, as a container has; the parent writes the maps.
+IN_A_USER_NAMESPACE = """
+import ctypes, os, sys
+ready, mapped = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    if ctypes.CDLL(None).unshare(0x10000000) != 0:
+        os._exit(1)
+    os.write(ready[1], b"x")
+    os.read(mapped[0], 1)
+    os.setgid(0)
+    os.setuid(0)
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.close(ready[1])
+if not os.read(ready[0], 1):
+    sys.exit("no user namespace")
+for file in ("uid_map", "gid_map"):
+    with open(f"/proc/{child}/{file}", "w") as map:
+        map.write("0 0 65536")
+os.write(mapped[1], b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
 class OtherUser(unittest.TestCase):
     def setUp(self):
@@ -157,7 +182,7 @@ class OtherUser(unittest.TestCase):
                 os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
                 os.chown(self.state / "muster", owner, -1)
                 done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs")
-                self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+                self.assertIn(f"it is a link of user {NOBODY}", done.stderr)
                 self.assertFalse(target.exists())
 
     def test_a_link_in_the_place_of_a_report(self):
@@ -234,6 +259,94 @@ class OtherUser(unittest.TestCase):
             done = self.muster(*run)
             self.assertIn("every user may write it", done.stderr)
             self.assertEqual(history.read_bytes(), kept)
+
+    # Nor do groups: a member could exchange a run, a script that is submitted, or a journal.
+
+    def folders_that_others_may_write(self):
+        """One of a group, and one with an access list for another user (kernel: posix_acl_xattr.h; version 2, then tag, rights, user)."""
+        group, listed = self.folder / "group", self.folder / "listed"
+        for path in (group, listed):
+            path.mkdir()
+        os.chown(group, 0, NOBODY)
+        group.chmod(0o2775)
+        entries = ((1, 7, -1), (2, 7, NOBODY), (4, 5, -1), (16, 7, -1), (32, 5, -1))
+        access = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+        try:
+            os.setxattr(listed, "system.posix_acl_access", access)
+        except OSError:
+            return [group]
+        return [group, listed]
+
+    def test_roots_folders_that_others_may_write(self):
+        run = ("run", "hello.toml", "--launcher", "local", "--quiet")
+        for place in self.folders_that_others_may_write():
+            with self.subTest(place=place.name):
+                os.mkfifo(place / "h.db-journal")
+                for words, status in ((("--output", place), 3), (("--output", place / "deep" / "runs"), 3),
+                                      (("--output", "runs", "--history", place / "h.db"), 0), (("--output", "runs", "--lock-file", place / "lock"), 3)):
+                    done = self.muster(*run, *map(str, words))
+                    self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+                    self.assertRegex(done.stderr, rf"(group {NOBODY}|a user in its access list) may write (it|{place}); chmod g-w {place}")
+                    self.assertEqual([path.name for path in place.iterdir()], ["h.db-journal"])
+
+    def test_a_pipe_beside_a_history(self):
+        """SQLite would wait at it, also to read the history of another user."""
+        theirs = self.folder / "theirs"
+        theirs.mkdir()
+        history = theirs / "h.db"
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--history", str(history))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        os.mkfifo(theirs / "h.db-journal")
+        for path in (theirs, history, theirs / "h.db-journal"):
+            os.chown(path, NOBODY, -1)
+        for words in (("history",), ("compare", "latest", "latest")):
+            done = self.muster(*words, "--history", str(history))
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn(f"{history}-journal beside it is not a regular file", done.stderr)
+
+    def test_a_lock_file_with_the_group_of_its_folder(self):
+        """A file in a folder with the setgid bit has its group, also if another user makes it."""
+        (self.state / "muster").mkdir(parents=True)
+        (self.state / "muster").chmod(0o3777)
+        path = self.state / "muster" / "running"
+        path.write_text("muster lock 1\n")
+        os.chown(path, NOBODY, 0)
+        path.chmod(0o664)
+        self.assertIsNotNone(self.attack(lambda: hold_write_lock(path)))
+        done = self.locked_run()
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn(f"{path}: is not used: it belongs to user {NOBODY}", done.stderr)
+
+    def test_a_link_on_the_path_of_a_history_of_root_and_its_group(self):
+        ours, theirs = self.folder / "ours", self.folder / "theirs"
+        for path in (ours, theirs):
+            path.mkdir()
+        history = ours / "h.db"
+        run = ("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--history")
+        self.assertEqual(self.muster(*run, str(history)).stderr, "")
+        history.chmod(0o664)
+        self.assertEqual(self.muster(*run, str(history)).stderr, "")
+        kept = history.read_bytes()
+        (theirs / "link").symlink_to(ours)
+        for path in (theirs, theirs / "link"):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        done = self.muster(*run, str(theirs / "link" / "h.db"))
+        self.assertIn(f"{theirs}/link is a link of user {NOBODY}", done.stderr)
+        self.assertEqual(history.read_bytes(), kept)
+
+    def test_the_user_nobody_of_a_user_namespace(self):
+        """A container's 65,536 users have one of that number: in smaller ones it stands for those outside, root among them."""
+        checks = self.folder / "checks"
+        checks.mkdir()
+        (checks / "hello.toml").write_text(HELLO)
+        for path in (checks / "hello.toml", checks):
+            os.chown(path, NOBODY, NOBODY)
+        own = (sys.executable, "-c", IN_A_USER_NAMESPACE)
+        if subprocess.run([*own, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no user namespaces here")
+        done = self.muster("run", str(checks / "hello.toml"), "--launcher", "local", "--no-history", "--output", "runs", wrapper=own)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn(f"belongs to user {NOBODY}", done.stderr)
 
     # Root reads and runs nothing that others could change, and makes nothing in their folders.
 

@@ -39,17 +39,19 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   if (is_root) {
     auto there = parent;
     while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse_root(held.error());
+    if (auto held = open_trusted(there); !held) return refuse_root(held.error());
   }
   if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
   if (is_root) {
-    auto opened = open_trusted(parent, {.has_groups = true});
+    auto opened = open_trusted(parent);
     return opened ? std::move(opened) : refuse_root(opened.error());
   }
   // Folders further up may be those of a project, which another member owns (docs/security.md, "Remaining risks").
-  OwnedDescriptor opened(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto place = open_place(parent / ".");
+  if (!place) return refuse(to_string(place.error()));
+  OwnedDescriptor opened = std::move(place->folder);
   struct stat about {};
-  if (opened.number() < 0 || ::fstat(opened.number(), &about) != 0)
+  if (::fstat(opened.number(), &about) != 0)
     return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
   if (is_other_user(about.st_uid))
     return refuse(
