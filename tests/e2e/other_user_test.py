@@ -366,7 +366,7 @@ class OtherUser(unittest.TestCase):
         self.assertNotIn("theirs", done.stdout)
         done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--no-history", "--output", "runs", HOME=str(home))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, f"HOME: /.* instead of {home}, which belongs to user {NOBODY}")
+        self.assertRegex(done.stdout, f"HOME: /.* instead of {home}, as it belongs to user {NOBODY}")
         self.assertEqual([path.name for path in home.iterdir()], [".config"])
 
     def test_no_state_is_made_in_a_folder_of_another_user(self):

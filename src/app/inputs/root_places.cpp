@@ -1,13 +1,14 @@
 #include "app/inputs/root_places.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <optional>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/loop.hpp"
+#include "base/path_writers.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -20,66 +21,61 @@ std::vector<Fact>& facts_found() {
   return facts;
 }
 
-/// An entry of PATH.
-struct PathEntry {
-  std::string danger;  ///< every user can put programs there; empty: not so
-  std::string owner;   ///< `/home/a belongs to user 1000`; empty: it is root's, or of who installed muster
-};
-
-/// Whether others may put a file there, or where the next part is missing, a folder.
-bool is_open_to_all(const struct stat& about, bool is_end) {
-  const bool is_sticky = (about.st_mode & S_ISVTX) != 0;
-  return (about.st_mode & S_IWOTH) != 0 && (is_end || !is_sticky);
+void note_place(const char* name, std::string text) {
+  facts_found().push_back({name, std::move(text)});
 }
 
-PathEntry look_at(const std::string& entry) {
-  if (entry.empty()) return {"an empty entry is the current folder", ""};
-  if (entry.front() != '/') return {"it is relative", ""};
-  PathEntry seen;
-  std::error_code ignored;
-  const auto real = fs::weakly_canonical(entry, ignored);
-  const auto installer = with_installer().also;
-  fs::path part;
-  struct stat about {};
-  for (auto name = real.begin(); name != real.end(); ++name) {
-    part /= *name;
-    if (::stat(part.c_str(), &about) != 0) break;
-    struct stat below {};
-    const auto next = std::next(name);
-    const bool is_end = next == real.end() || ::stat((part / *next).c_str(), &below) != 0;
-    if (is_open_to_all(about, is_end)) seen.danger = fmt::format("every user may write {}", part.string());
-    if (seen.owner.empty() && is_other_user(about.st_uid) && about.st_uid != installer)
-      seen.owner = fmt::format("{} belongs to user {}", part.string(), about.st_uid);
-  }
-  return seen;
+std::string shown_place(std::string_view path) {
+  return printable_line(path, 200);
 }
 
-/// `names_owners`: entries of other users are named, too.
-void clean_list(const char* name, bool names_owners) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return;
+/// Why a place is not used as it is named. What concerns its end is about `it`.
+std::string reason_against(const std::string& place, const std::string& why) {
+  const auto shown = shown_place(place);
+  if (why.starts_with(shown + " ")) return "it" + why.substr(shown.size());
+  if (why.ends_with(" " + shown)) return why.substr(0, why.size() - shown.size()) + "it";
+  return why;
+}
+
+/// The dynamic linker separates folders by `;`, too, and replaces `$LIB`, `$ORIGIN` and `$PLATFORM` in them.
+bool is_for_linker(std::string_view variable) {
+  return variable == "LD_LIBRARY_PATH";
+}
+
+PathWriters look_at_entry(const std::string& entry, std::string_view variable) {
+  if (entry.empty()) return {"an empty entry is the current folder", "", ""};
+  if (is_for_linker(variable) && entry.find('$') != entry.npos)
+    return {"the dynamic linker replaces a name behind \"$\" in it", "", ""};
+  return find_path_writers(entry, {.trusted = with_installer().also});
+}
+
+std::vector<std::string> entries_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  std::string text = value == nullptr ? "" : value;
+  if (is_for_linker(variable)) std::replace(text.begin(), text.end(), ';', ':');
+  // Programs are looked for in the current folder then.
+  if (text.empty() && value != nullptr && variable == std::string_view("PATH")) return {""};
+  return split(text, ':');
+}
+
+void clean_list(const char* variable) {
   std::vector<std::string> kept, words;
-  for (const auto& entry : split(value, ':')) {
-    const auto seen = look_at(entry);
-    if (seen.danger.empty()) kept.push_back(entry);
-    if (!seen.danger.empty())
-      words.push_back(fmt::format("\"{}\" is left out, as {}", printable_line(entry, 200), seen.danger));
-    else if (names_owners && !seen.owner.empty())
-      words.push_back(seen.owner);
+  const auto add = [&](std::string text) {
+    if (std::find(words.begin(), words.end(), text) == words.end()) words.push_back(std::move(text));
+  };
+  for (const auto& entry : entries_of(variable)) {
+    const auto writers = look_at_entry(entry, variable);
+    if (writers.anyone.empty()) kept.push_back(entry);
+    if (!writers.any().empty())
+      add(writers.anyone.empty()
+              ? writers.any()
+              : fmt::format("\"{}\" is left out, as {}", shown_place(entry), reason_against(entry, writers.anyone)));
   }
   if (words.empty()) return;
-  ::setenv(name, join(kept, ":").c_str(), 1);
-  facts_found().push_back({name, join(words, "; ")});
-}
-
-/// Why programs of root do not start there; empty: they may.
-std::string why_not_in(const fs::path& folder) {
-  struct stat about {};
-  if (::stat(folder.c_str(), &about) != 0) return "it can't be read";
-  const auto seen = look_at(folder.string());
-  if (!seen.danger.empty() || !seen.owner.empty()) return seen.danger.empty() ? seen.owner : seen.danger;
-  const bool has_group = (about.st_mode & S_IWGRP) != 0 && about.st_gid != 0;
-  return has_group ? fmt::format("group {} may write it", about.st_gid) : std::string();
+  // An empty one would be the current folder.
+  if (kept.empty() && variable == std::string_view("PATH")) kept = {"/usr/bin", "/bin"};
+  ::setenv(variable, join(kept, ":").c_str(), 1);
+  note_place(variable, join(words, "; "));
 }
 
 /// UCX, below MPI libraries, reads it in the current folder: it may name modules to load.
@@ -96,22 +92,30 @@ void leave_current_folder() {
   std::error_code error;
   const auto folder = fs::current_path(error);
   if (error) return;
-  std::string why = ::geteuid() == 0 ? why_not_in(folder) : std::string();
+  std::string why;
+  if (::geteuid() == 0)
+    why = reason_against(folder, find_path_writers(folder, {.trusted = with_installer().also}).any());
   if (why.empty()) why = whose_settings();
   if (why.empty()) return;
   start_children_in("/");
-  facts_found().push_back(
-      {"PWD", fmt::format("programs start in / instead of {}, as {}", printable_line(folder.string(), 200), why)});
+  note_place("PWD", fmt::format("programs start in / instead of {}, as {}", shown_place(folder.string()), why));
 }
 
-void leave_home(const std::string& home) {
-  struct stat about {};
-  if (::stat(home.c_str(), &about) != 0 || !is_other_user(about.st_uid)) return;
+/// `instead` replaces the value of the variable if others could change what it leads to.
+void replace_place(const char* variable, const std::string& instead, const PathRules& rules) {
+  const char* value = std::getenv(variable);
+  if (value == nullptr || *value == '\0' || value == instead) return;
+  const std::string former = value;
+  const auto why = find_path_writers(former, rules).any();
+  if (why.empty()) return;
+  ::setenv(variable, instead.c_str(), 1);
+  note_place(variable,
+             fmt::format("{} instead of {}, as {}", instead, shown_place(former), reason_against(former, why)));
+}
+
+void leave_home() {
   const passwd* entry = ::getpwuid(0);
-  const std::string own = entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "/";
-  ::setenv("HOME", own.c_str(), 1);
-  facts_found().push_back({"HOME", fmt::format("{} instead of {}, which belongs to user {}", own,
-                                               printable_line(home, 200), about.st_uid)});
+  replace_place("HOME", entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "/", {});
 }
 
 }  // namespace
@@ -121,10 +125,11 @@ void leave_places_of_others() {
   if (std::getenv("HOME") == nullptr && ::getpwuid(::geteuid()) == nullptr) ::setenv("HOME", "/", 1);
   leave_current_folder();
   if (::geteuid() != 0) return;
-  if (const char* home = std::getenv("HOME")) leave_home(home);
-  clean_list("PATH", true);
-  clean_list("LD_LIBRARY_PATH", false);
-  clean_list("PYTHONPATH", false);
+  leave_home();
+  // Files are made there by names. std::filesystem reads all of these variables.
+  for (const char* variable : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+    replace_place(variable, "/tmp", {.is_shared_end = true});
+  for (const char* variable : {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH"}) clean_list(variable);
 }
 
 const std::vector<Fact>& places_of_others() {

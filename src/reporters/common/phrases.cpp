@@ -280,7 +280,8 @@ std::string variables_phrase(const RunReport& report) {
 std::string remark_phrase(const Fact& variable) {
   const auto value = printable_line(variable.value, uncut);
   if (variable.key == "MUSTER_CHECKS") return fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", value);
-  for (const std::string_view place : {"HOME", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PWD"})
+  for (const std::string_view place :
+       {"HOME", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PWD", "TMPDIR", "TMP", "TEMP", "TEMPDIR"})
     if (variable.key == place) return fmt::format("{}: {}", place, value);
   return "";
 }
