@@ -12,6 +12,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "device/block_device.hpp"
 #include "device/gpu_backend.hpp"
 #include "device/kernel_log_forms.hpp"
 #include "model/gpu_vendor.hpp"
@@ -105,17 +106,6 @@ std::optional<Heading> pci_heading(std::string_view message) {
   if (!at || space < shortest_driver || !after_form(message, "$ ")) return std::nullopt;
   const std::string_view port = end == device.npos ? std::string_view() : device.substr(end + 1);
   return Heading{message.substr(0, space), at, port, message.substr(colon + 2), true};
-}
-
-/// A user's file may be below it (a container's image, a disk that udisks attaches), or a drive that may be empty.
-bool is_no_drive(std::string_view device) {
-  constexpr std::array others{"fd", "sr", "loop", "ram", "zram", "nbd"};
-  return std::any_of(others.begin(), others.end(), [&](std::string_view other) { return device.starts_with(other); });
-}
-
-/// `dm-7`: LVM of the node, or a user's image.
-bool is_mapped(std::string_view device) {
-  return device.starts_with("dm-");
 }
 
 /// `..., dev sda, sector 1`, `... on dev sda1, logical block 1`. With any other beginning they may be the name of a
@@ -300,21 +290,6 @@ void add_extent(std::string_view text, KernelLog& log) {
     if (last && number > *last + 1) log.missing += number - *last - 1;
     last = std::max(number, last.value_or(0));
   }
-}
-
-/// What is below a mapped device, as the kernel shows it now: drives and their partitions, and no image. Of a device
-/// that is gone, nothing is known.
-bool is_on_drives(const fs::path& blocks, std::string_view device, int depth = 0) {
-  constexpr int deepest = 8;
-  std::error_code error;
-  bool has_drive = false;
-  for (fs::directory_iterator at(blocks / device / "slaves", error), end; !error && at != end; at.increment(error)) {
-    const auto below = at->path().filename().string();
-    if (is_no_drive(below) || depth == deepest) return false;
-    if (is_mapped(below) && !is_on_drives(blocks, below, depth + 1)) return false;
-    has_drive = true;
-  }
-  return has_drive && !error;
 }
 
 /// All records, one for each read; an old one may have been overwritten meanwhile.

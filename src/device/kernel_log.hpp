@@ -33,8 +33,8 @@ struct KernelEvent {
 /// Of records as /dev/kmsg gives them (`PRIORITY,NUMBER,MICROSECONDS,FLAGS;MESSAGE`), in order:
 /// numbered errors of drivers and whatever a pattern is for. A record counts where it is of the kernel's
 /// facility and its message has the driver's whole form: names of programs, which users choose, stand in messages too.
-/// All records are of this boot, as their clock began with it. `is_of_drives`: a mapped device (`dm-0`) is on drives of
-/// the node alone, so that its errors are those of a drive.
+/// All records are of this boot, as their clock began with it. `is_of_drives`: a mapped device (`dm-0`, `md127p1`) is
+/// on drives of the node alone, so that its errors are those of a drive.
 [[nodiscard]] std::vector<KernelEvent> parse_kernel_log(std::string_view text,
                                                         const std::function<bool(std::string_view)>& is_of_drives = {});
 

@@ -139,6 +139,50 @@ TEST(KernelLog, AMappedDeviceIsWhatIsBelowIt) {
   fs::remove_all(root);
 }
 
+/// Arrays and caches: of md127 a partition is named, md126 is on a user's image, md125 on that and a drive, md124 on
+/// LVM of drives, md123 has lost all. Nothing else is known of storage in the network.
+TEST(KernelLog, AnArrayIsWhatIsBelowIt) {
+  const fs::path root = fs::temp_directory_path() / ("muster-kernel-log-array-" + std::to_string(::getpid()));
+  fs::create_directories(root / "dev");
+  for (const char* below : {"md127/slaves/nvme0n1",
+                            "md127/slaves/nvme1n1",
+                            "md127/md127p1",
+                            "md126/slaves/loop3p1",
+                            "md125/slaves/nvme2n1",
+                            "md125/slaves/loop4",
+                            "md124/slaves/dm-0",
+                            "dm-0/slaves/md127p1",
+                            "md123/slaves",
+                            "md_d5/slaves/sda",
+                            "md_d5/md_d5p1",
+                            "bcache0/slaves/sdb",
+                            "bcache0/slaves/nvme3n1",
+                            "bcache0/bcache0p2",
+                            "bcache1/slaves/loop5",
+                            "bcache2/slaves/nbd0",
+                            "rbd0/slaves",
+                            "zd16",
+                            "zd16/zd16p1",
+                            "drbd0"})
+    fs::create_directories(root / "sys/block" / below);
+  const auto kinds_of = [&](const std::string& name) {
+    EXPECT_TRUE(write_file(root / "dev/kmsg", "3,0,1,-;Buffer I/O error on dev " + name +
+                                                  ", logical block 5\n3,1,2,-;EXT4-fs error (device " + name +
+                                                  "): ext4_lookup:1602: inode #2: comm ls: bad extra_isize\n"));
+    std::string kinds;
+    for (const KernelEvent& event : read_kernel_log(root.string()).events) kinds += event.kind + " ";
+    return kinds;
+  };
+  for (const char* name : {"md127", "md127p1", "md124", "md_d5", "md_d5p1", "bcache0", "bcache0p2"})
+    EXPECT_EQ(kinds_of(name), "disk_error file_system ") << name;
+  for (const char* name : {"md126", "md125", "md123", "md9", "md127p9", "bcache1", "bcache2", "bcache7p1", "rbd0",
+                           "rbd0p1", "zd16p1", "drbd0"})
+    EXPECT_EQ(kinds_of(name), "mapped_device mapped_device ") << name;
+  for (const char* name : {"nbd0", "nbd0p1", "zram0", "ram1", "sr0", "fd0", "loop0p1", "ublkb0", "nullb0"})
+    EXPECT_EQ(kinds_of(name), "") << name;
+  fs::remove_all(root);
+}
+
 TEST(KernelLog, FaultsOfAmdgpu) {
   const auto events = parse_kernel_log(
       "4,1,1,-;amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"
