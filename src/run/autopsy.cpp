@@ -13,6 +13,7 @@
 #include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
+#include "system/process_owner.hpp"
 
 namespace muster {
 

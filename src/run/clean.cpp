@@ -17,6 +17,7 @@
 #include "run/recorder_layout.hpp"
 #include "run/watchdog.hpp"
 #include "system/child.hpp"
+#include "system/process_owner.hpp"
 
 namespace muster {
 

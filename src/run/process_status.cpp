@@ -12,6 +12,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "system/process_owner.hpp"
 
 namespace muster {
 
@@ -61,18 +62,6 @@ void each_process(const std::function<void(int, const ProcessStatus&)>& act) {
     const auto status = process_status(pid);
     if (status && status->state != 'Z' && status->state != 'X') act(pid, *status);
   }
-}
-
-bool is_own_process(int pid) {
-  const auto text = read_file("/proc/" + std::to_string(pid) + "/status");
-  if (!text) return false;
-  for (const std::string_view line : lines(*text)) {
-    if (!line.starts_with("Uid:")) continue;
-    // Real, effective, saved, for files: those of a program that is set-uid differ.
-    const std::vector<std::string> users = split(trim(line.substr(4)), '\t');
-    return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
-  }
-  return false;
 }
 
 bool is_daemon_of_one_launch(int pid) {

@@ -26,8 +26,6 @@ struct ProcessStatus {
 /// Every number in /proc that is a process which has not ended, with its status.
 void each_process(const std::function<void(int, const ProcessStatus&)>& act);
 
-/// Whether its real and effective user are those of this process; false where it is gone.
-[[nodiscard]] bool is_own_process(int pid);
 /// Whether a process is the daemon of one start of a launcher, of this user. The daemons of Slurm, and those of PRRTE
 /// that stay for several jobs (prte, whose jobs are not called prterun-...), are not.
 [[nodiscard]] bool is_daemon_of_one_launch(int pid);

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "base/files.hpp"
 #include "device/nvidia/nvml_session.hpp"
+#include "system/process_owner.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::nvml {
@@ -69,24 +69,9 @@ std::vector<std::pair<std::uint32_t, std::uint64_t>> parse_processes(const unsig
   return list;
 }
 
-/// `NAME=value` of a process's first environment, which only its user and root can read; empty: none.
-std::string first_value(const std::string& pid, const std::string& name) {
-  std::ifstream in("/proc/" + pid + "/environ", std::ios::binary);
-  for (std::string entry; std::getline(in, entry, '\0');)
-    if (entry.rfind(name + "=", 0) == 0) return entry;
-  return {};
-}
-
-/// Whether it is an agent of this launch: another run of muster is a stranger. By the launch's secret, as anyone can
-/// start a program with its public tag.
-bool is_own(std::uint32_t pid) {
-  if (pid == static_cast<std::uint32_t>(::getpid())) return true;
-  if (!this_machine().simulated.empty()) return false;
-  const std::string its = std::to_string(pid);
-  std::error_code none, other;
-  const fs::path own = fs::read_symlink("/proc/self/exe", none);
-  if (none || fs::read_symlink("/proc/" + its + "/exe", other) != own || other) return false;
-  return first_value(its, "MUSTER_TAG_SECRET") == first_value("self", "MUSTER_TAG_SECRET");
+/// Whether it is an agent of this launch: another run of muster is a stranger.
+bool is_own_agent(std::uint32_t pid) {
+  return this_machine().simulated.empty() && is_agent_of_this_launch(static_cast<int>(pid));
 }
 
 std::string command_of(std::uint32_t pid) {
@@ -177,7 +162,7 @@ void read_processes(const Session& session, Handle handle, Device& gpu) {
   for (const auto& [pid, used] : list) {
     // In a namespace of its own, this process has another number in the list.
     if (pid == static_cast<std::uint32_t>(::getpid())) gpu.values["lists_this_process"] = "yes";
-    if (is_own(pid)) continue;
+    if (pid == static_cast<std::uint32_t>(::getpid()) || is_own_agent(pid)) continue;
     const std::string command = command_of(pid);
     const std::string memory = used > 1ull << 48 ? "memory unknown" : fmt::format("{} MiB", used >> 20);
     texts.push_back(fmt::format("{}{} ({})", pid, command.empty() ? "" : " " + command, memory));
