@@ -164,7 +164,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
 
 Result<Observation> run_command(RunContext& context) {
   std::vector<std::string> argv = program::words_of(context.params, context.check_folder);
-  const auto lack = program::find_lack(argv, context.params.texts("argv"));
+  const auto lack = program::find_lack(context.params, std::string(context.check_folder));
   const auto is_there = context.comm.all_true(!lack);
   if (!is_there) return tl::unexpected(is_there.error());
   if (!*is_there) return lack ? program::lacking(*lack) : not_started();

@@ -168,6 +168,37 @@ class Planted(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.said)
             (self.open / "ran").unlink()
 
+    def test_files_of_a_check_that_are_named_in_other_ways(self):
+        """With blanks, in an option, in a line for a shell, by the folder alone, as further arguments, or behind a link."""
+        (self.ours / "below").mkdir()
+        (self.ours / "own.sh").write_text("#!/bin/sh\n")
+        script = f"#!/bin/sh\ntouch {self.open}/ran\n"
+        self.plant(self.ours, "my script.sh", script)
+        self.plant(self.ours / "below", "x.sh", script)
+        (self.ours / "link.sh").symlink_to(self.ours / "below" / "x.sh")
+        (self.ours / "out").symlink_to(self.folder / "theirs")
+        (self.folder / "theirs").mkdir()
+        self.plant(self.folder / "theirs", "x.sh", script)
+        for words in ('["/bin/sh", "{check}/my script.sh"]', '["sh", "-c", "\'{check}/my script.sh\'"]', '["sh", "-c", "exec {check}/below/x.sh a"]',
+                      '["sh", "-c", "true;{check}/below/x.sh;true"]', '["sh", "-c", "cd {check} && ./link.sh"]', '["sh", "-c", "d={check}; $d/link.sh"]',
+                      '["sh", "-c", "for i in {check}/below/*; do $i; done"]', '["sh", "-c", "\\"{check}\\"/my*"]', '["sh", "-c", ". {check}/my\\\\ script.sh"]',
+                      '["sh", "{check}//below/../below//x.sh"]', '["sh", "{check}/../ours/below/x.sh"]',
+                      '["sh", "{check}/link.sh"]', '["{check}/out/x.sh"]', '["env", "BASH_ENV={check}/below/x.sh", "bash", "-c", "true"]',
+                      '["bash", "--rcfile={check}/below/x.sh", "-c", "true"]', '["sh"]\narguments = ["{check}/below/x.sh"]',
+                      f'["sh", "{self.ours}/below/x.sh"]'):
+            with self.subTest(words=words):
+                self.checks("script", PROGRAM.format(f"argv = {words}"))
+                done = self.run_in(self.ours, "script", "--launcher", "local")
+                self.assertEqual(done.returncode, 2, done.said)
+                self.assertIn(f"belongs to user {NOBODY}", " ".join(done.said.split()))
+                self.assertFalse((self.open / "ran").exists(), "it ran")
+            (self.open / "ran").unlink(missing_ok=True)
+        for words in ('["sh", "{check}/own.sh"]', '["sh", "-c", "{check}/own.sh; exit 0"]', '["echo", "--out={check}/new", "${check}"]'):
+            with self.subTest(words=words):
+                self.checks("script", PROGRAM.format(f"argv = {words}"))
+                done = self.run_in(self.ours, "script", "--launcher", "local")
+                self.assertEqual(done.returncode, 0, done.said)
+
     @unittest.skipIf(support.ISOLATED not in os.environ, "the names are everybody's")
     def test_names_of_mpis_shared_memory(self):
         """Open MPI's own have 65,536 values: another user can make them all first, to keep ranks from shared memory, or to read

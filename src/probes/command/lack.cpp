@@ -8,8 +8,8 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "base/trusted_path.hpp"
 #include "probes/command/blame.hpp"
+#include "probes/command/foreign.hpp"
 #include "probes/command/no_reading.hpp"
 #include "probes/command/words.hpp"
 
@@ -144,31 +144,22 @@ Finding finding_of(const CaseView& view, const std::string& name, const std::vec
   return finding;
 }
 
-/// As root: a file beside the check file that others could change. Those who wrote the check answer for other paths.
-std::optional<Lack> find_foreign(const std::string& word) {
-  if (::geteuid() != 0) return std::nullopt;
-  const auto own = open_trusted(word, with_installer());
-  if (own) return std::nullopt;
-  return Lack{word, fmt::format("{} {}", printable_line(word, 300), own.error().what),
-              fmt::format("let root alone change {}: chown root, chmod go-w", printable_line(word, 300))};
-}
-
 }  // namespace
 
-std::optional<Lack> find_lack(const std::vector<std::string>& words, const std::vector<std::string>& given) {
+std::optional<Lack> find_lack(const Params& params, const std::string& folder) {
+  const std::vector<std::string> words = words_of(params, folder);
   if (words[0] != python_word && find_program(words[0]).empty()) return lack_of(words[0]);
+  for (const std::string& given : given_words(params))
+    if (auto foreign = find_foreign(given, folder)) return foreign;
   if (words[0] != python_word)
     if (auto lack = find_windows_lines(words[0])) return lack;
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  const std::vector<std::string> argv = params.texts("argv");
+  for (std::size_t i = 0; i < argv.size(); ++i) {
     std::error_code ignored;
     // In an option or a script the path is a part of the word.
-    const bool is_path = given[i].starts_with(folder_word) && given[i].find(' ') == std::string::npos;
-    if (!is_path) continue;
-    if (fs::exists(words[i], ignored)) {
-      if (auto foreign = find_foreign(words[i])) return foreign;
-      continue;
-    }
-    return Lack{words[i], fmt::format("{} does not exist", printable_line(words[i], 300)), install_it};
+    const bool is_path = argv[i].starts_with(folder_word) && argv[i].find(' ') == std::string::npos;
+    if (is_path && !fs::exists(words[i], ignored))
+      return Lack{words[i], fmt::format("{} does not exist", printable_line(words[i], 300)), install_it};
   }
   return std::nullopt;
 }

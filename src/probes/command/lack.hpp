@@ -15,9 +15,8 @@ struct Lack {
   std::string remedy;
 };
 
-/// `words`: with `{check}` filled in; `given`: as the check has them.
-[[nodiscard]] std::optional<Lack> find_lack(const std::vector<std::string>& words,
-                                            const std::vector<std::string>& given);
+/// Of the words of a check whose file lies in `folder`.
+[[nodiscard]] std::optional<Lack> find_lack(const Params& params, const std::string& folder);
 
 /// Why a program that is there could not be started, by its first bytes; `error`: the kernel's words.
 [[nodiscard]] Lack find_bad_start(const std::string& program, const std::string& error);

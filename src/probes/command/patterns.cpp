@@ -106,7 +106,7 @@ void PatternReadings::add_fact(const Metric& metric, const char* key, std::strin
 
 void PatternReadings::note_files(std::string_view folder) {
   for (Metric& metric : metrics_)
-    if (!metric.asked.file.empty()) metric.before = FileBefore(filled_in(metric.asked.file, folder));
+    if (!metric.asked.file.empty()) metric.before = FileBefore(filled_in(metric.asked.file, folder).text);
 }
 
 void PatternReadings::read_files() {
