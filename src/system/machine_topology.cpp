@@ -32,7 +32,7 @@ class Variable {
 
 }  // namespace
 
-Result<void> write_topology(const fs::path& root, const fs::path& file) {
+Result<std::string> topology_text(const fs::path& root) {
   const Variable fsroot("HWLOC_FSROOT", fs::absolute(root).string());
   // Its reader of CPUID would mix in the processor that this program runs on.
   const Variable components("HWLOC_COMPONENTS", "linux,linuxio,stop");
@@ -43,9 +43,13 @@ Result<void> write_topology(const fs::path& root, const fs::path& file) {
   (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) != 0)
     return fail(ErrorKind::system, printable_line(root.string()), "hwloc can't read the topology of this folder");
-  if (hwloc_topology_export_xml(raw, file.c_str(), 0) != 0)
-    return fail(ErrorKind::system, printable_line(file.string()), "hwloc can't write the topology");
-  return {};
+  char* text = nullptr;
+  int size = 0;
+  if (hwloc_topology_export_xmlbuffer(raw, &text, &size, 0) != 0)
+    return fail(ErrorKind::system, printable_line(root.string()), "hwloc can't write the topology of this folder");
+  std::string copied(text);
+  hwloc_free_xmlbuffer(raw, text);
+  return copied;
 }
 
 }  // namespace muster

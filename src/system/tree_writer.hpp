@@ -36,8 +36,8 @@ struct PciFunction {
 };
 std::string write_function(const MachineDescription& machine, const PciFunction& function, TreeWriter& tree);
 
-/// `file`: the topology below `root` as hwloc sees it, in its XML form. Of the program's environment it needs HWLOC_*
-/// for a moment: no other thread may run.
-[[nodiscard]] Result<void> write_topology(const fs::path& root, const fs::path& file);
+/// The topology below `root` as hwloc sees it, in its XML form. Of the program's environment it needs HWLOC_* for a
+/// moment: no other thread may run.
+[[nodiscard]] Result<std::string> topology_text(const fs::path& root);
 
 }  // namespace muster

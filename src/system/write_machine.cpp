@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/place.hpp"
 #include "base/text.hpp"
@@ -99,17 +100,20 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
           {"devices", devices}};
 }
 
-/// Nothing of anybody else's is removed.
-Result<void> clear(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_empty(folder, error) && !fs::exists(folder / "machine.json", error))
+/// That muster wrote for this user: another one may put a file of that name into a shared folder.
+bool is_machine_of_ours(int folder) {
+  struct stat about {};
+  return ::fstatat(folder, "machine.json", &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode) &&
+         !is_other_user(about.st_uid);
+}
+
+/// Nothing of another user is removed.
+Result<void> clear(TreeWriter& top, const fs::path& folder) {
+  if (!top.names().empty() && !is_machine_of_ours(top.descriptor()))
     return fail(ErrorKind::usage, printable_line(folder.string()),
                 "is neither empty nor a machine that muster wrote; name another folder");
-  for (const char* part : {"root", "topology.xml", "drivers.json", "machine.json"}) {
-    fs::remove_all(folder / part, error);
-    if (error) return fail(ErrorKind::system, printable_line((folder / part).string()), error.message());
-  }
-  return {};
+  for (const char* part : {"root", "topology.xml", "drivers.json", "machine.json"}) top.remove(part);
+  return top.result();
 }
 
 void write_process(const MachineDescription& machine, const std::string& host, TreeWriter& tree) {
@@ -131,9 +135,17 @@ void write_process(const MachineDescription& machine, const std::string& host, T
 
 namespace {
 
-Result<void> write_into(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
-  if (auto cleared = clear(folder); !cleared) return cleared;
-  TreeWriter tree(folder / "root");
+/// The folder as a path that stays the same, whatever its name leads to by then.
+fs::path path_of(const TreeWriter& top, const fs::path& folder) {
+  std::error_code error;
+  const fs::path by_number = fmt::format("/proc/self/fd/{}", top.descriptor());
+  return fs::exists(by_number, error) ? by_number : folder;
+}
+
+Result<void> write_into(const MachineDescription& machine, const std::string& host, TreeWriter& top,
+                        const fs::path& folder) {
+  if (auto cleared = clear(top, folder); !cleared) return cleared;
+  TreeWriter tree = top.below("root");
   tree.folder("dev");
   tree.folder("sys/bus/pci/devices");
   write_process(machine, host, tree);
@@ -142,45 +154,65 @@ Result<void> write_into(const MachineDescription& machine, const std::string& ho
   write_nics(machine, tree);
   for (const std::string& library : machine.libraries) tree.put("usr/lib64/" + library, "");
   if (!tree.result()) return tree.result();
-  if (auto written = write_topology(folder / "root", folder / "topology.xml"); !written) return written;
-  const fs::path sheet = folder / "drivers.json";
-  if (auto written = write_file(sheet, dump(driver_sheet(machine, host), 1) + "\n"); !written) return written;
+  const auto topology = topology_text(path_of(top, folder) / "root");
+  if (!topology) return fail(ErrorKind::system, printable_line(folder.string()), topology.error().what);
+  top.write("topology.xml", *topology);
+  top.write("drivers.json", dump(driver_sheet(machine, host), 1) + "\n");
   // Last: where it is, the rest is whole.
-  return write_file(folder / "machine.json", dump(card_of(machine, host), 1) + "\n");
+  top.replace("machine.json", dump(card_of(machine, host), 1) + "\n");
+  return top.result();
 }
 
-/// Another user could change what ranks read there.
+/// Another user could change what ranks read there; and, of a folder of root, lead elsewhere what root writes.
 Result<void> check_folder(int folder, const fs::path& path) {
   struct stat about {};
-  if (::fstat(folder, &about) != 0) return fail(ErrorKind::system, path.string(), std::strerror(errno));
+  const std::string shown = printable_line(path.string());
+  if (::fstat(folder, &about) != 0) return fail(ErrorKind::system, shown, std::strerror(errno));
+  if (!S_ISDIR(about.st_mode)) return fail(ErrorKind::usage, shown, "is not a folder");
   if (is_other_user(about.st_uid))
-    return fail(ErrorKind::usage, printable_line(path.string()),
-                fmt::format("belongs to user {}; name a folder of your own", about.st_uid));
+    return fail(ErrorKind::usage, shown, fmt::format("belongs to user {}; name a folder of your own", about.st_uid));
+  if (::geteuid() == 0 && (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fail(ErrorKind::usage, shown,
+                "is not used: other users may put files into it; name a folder that does not exist yet, or chmod go-w");
   return {};
+}
+
+/// What is there. For root, neither it nor a folder above it may be one in which another user may exchange a part.
+Result<OwnedDescriptor> open_there(const fs::path& folder) {
+  if (::geteuid() == 0) return open_trusted(folder);
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");
+  auto place = open_place(folder / ".");
+  if (!place) return tl::unexpected(place.error());
+  return std::move(place->folder);
+}
+
+/// The folder, which is made where it is not there.
+Result<OwnedDescriptor> open_machine_folder(const fs::path& folder) {
+  if (auto links = check_links(folder); !links) return tl::unexpected(links.error());
+  std::error_code error;
+  const auto whole = fs::absolute(folder, error);
+  auto there = whole;
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  auto held = open_there(there);
+  const auto missing = whole.lexically_relative(there);
+  if (!held || missing == ".") return held;
+  TreeWriter above(std::move(*held), there);
+  TreeWriter made = above.below(missing.string());
+  if (!made.result()) return tl::unexpected(made.result().error());
+  // Each part, as another user may have made one of them in a folder like /tmp.
+  return ::geteuid() == 0 ? open_trusted(folder) : Result<OwnedDescriptor>(made.release());
 }
 
 }  // namespace
 
 Result<void> write_machine(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
-  if (auto links = check_links(folder); !links) return links;
-  std::error_code error;
-  if (!fs::exists(folder, error))
-    if (auto made = make_folder(folder, 0755); !made) return made;
-  if (!fs::is_directory(folder, error))
-    return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");
-  // All is written by the descriptor: another folder, or a link, may have the name by then.
-  const OwnedDescriptor held(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (held.number() < 0) return fail(ErrorKind::system, printable_line(folder.string()), std::strerror(errno));
-  if (auto own = check_folder(held.number(), folder); !own) return own;
-  const fs::path by_number = fmt::format("/proc/self/fd/{}", held.number());
-  const bool has_proc = fs::exists(by_number, error);
-  auto written = write_into(machine, host, has_proc ? by_number : folder);
-  if (written || !has_proc) return written;
-  Error problem = written.error();
-  for (std::string* text : {&problem.where, &problem.what})
-    if (const auto at = text->find(by_number.string()); at != std::string::npos)
-      text->replace(at, by_number.string().size(), printable_line(folder.string()));
-  return tl::unexpected(std::move(problem));
+  auto held = open_machine_folder(folder);
+  if (!held) return tl::unexpected(held.error());
+  if (auto own = check_folder(held->number(), folder); !own) return own;
+  TreeWriter top(std::move(*held), folder);
+  return write_into(machine, host, top, folder);
 }
 
 }  // namespace muster

@@ -20,7 +20,7 @@ import support  # noqa: E402
 
 MUSTER = str(support.BIN / "muster")
 CHECKS = pathlib.Path(__file__).resolve().parents[2] / "checks"
-NOBODY = 65534
+NOBODY, USER = 65534, 12345
 FIRST_SLOT, SLOTS = 1 << 40, 4096  # src/run/run_lock.cpp
 F_OFD_SETLK = 37
 # ud2, and a store to address 0.
@@ -64,6 +64,25 @@ def hold_write_lock(path):
     descriptor = os.open(path, os.O_RDWR)
     fcntl.fcntl(descriptor, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return descriptor
+
+
+def allow_nobody(path):
+    """Beside its owner, by an entry of its access list; the group may not."""
+    entries = ((1, 7, -1), (2, 7, NOBODY), (4, 5, -1), (16, 7, -1), (32, 5, -1))
+    packed = b"".join(struct.pack("<HHI", tag, rights, who & 0xffffffff) for tag, rights, who in entries)
+    os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + packed)
+
+
+def keep_linking(place, victim):
+    """In a process of its own: puts links there as soon as the names are free, until it is ended."""
+    if os.fork() != 0:
+        return
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for name in ("root", "topology.xml", "drivers.json"):
+            with contextlib.suppress(OSError):
+                os.symlink(victim, place / name)
+    os._exit(0)
 
 
 def crashing_program(code):
@@ -457,6 +476,56 @@ class OtherUser(unittest.TestCase):
         self.assertEqual(self.muster("machine", "dgx-h100", "--write", str(ours)).returncode, 0)
         self.assertTrue((ours / "machine.json").exists())
 
+    def test_a_described_machine_where_others_may_put_files(self):
+        """By mode, by an entry of an access list, and in a folder like /tmp, below which a new one may be made."""
+        for made, reason in ((lambda place: place.chmod(0o2775), "may write it"), (allow_nobody, "may write it"),
+                             (lambda place: place.chmod(0o1777), "put files into it")):
+            place = self.folder / "shared"
+            place.mkdir()
+            os.chown(place, 0, NOBODY)
+            made(place)
+            for name in (".", "below"):
+                done = self.muster("machine", "dgx-h100", "--write", str(place / name))
+                if name == "below" and place.stat().st_mode & 0o1000:
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    continue
+                self.assertNotEqual(done.returncode, 0, f"{oct(place.stat().st_mode)} {name}")
+                self.assertIn(reason, done.stderr)
+                self.assertEqual(list(place.iterdir()), [])
+            shutil.rmtree(place)
+
+    def test_a_described_machine_is_not_written_over_what_is_not_one(self):
+        """A machine.json of another user makes a folder none of ours: what lies there stays. That of ours is written over."""
+        place = self.folder / "ours"
+        (place / "root").mkdir(parents=True)
+        (place / "root" / "kept").write_text("kept")
+        (place / "machine.json").write_text("{}")
+        os.chown(place / "machine.json", NOBODY, NOBODY)
+        done = self.muster("machine", "dgx-h100", "--write", str(place))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("is neither empty nor a machine that muster wrote", done.stderr)
+        self.assertEqual((place / "root" / "kept").read_text(), "kept")
+        os.chown(place / "machine.json", 0, 0)
+        self.assertEqual(self.muster("machine", "dgx-h100", "--write", str(place)).returncode, 0)
+        self.assertFalse((place / "root" / "kept").exists())
+        self.assertEqual(json.loads((place / "machine.json").read_text())["name"], "dgx-h100")
+
+    def test_links_that_appear_while_a_described_machine_is_written(self):
+        """An ordinary user writes into a folder that is shared with a group, one of which puts links there."""
+        place, victim = self.folder / "shared", self.folder / "victim"
+        for path in (place, victim):
+            path.mkdir()
+            os.chown(path, USER, NOBODY)
+        place.chmod(0o2775)
+        self.assertIsNotNone(self.attack(lambda: keep_linking(place, victim)))
+        user = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
+        for _ in range(10):
+            # As muster's own, so that the folder is written over.
+            (place / "machine.json").write_text("{}")
+            os.chown(place / "machine.json", USER, USER)
+            self.muster("machine", "dgx-h100", "--write", str(place), wrapper=user, HOME="/nonexistent")
+            self.assertEqual(list(victim.iterdir()), [])
+
     # What the kernel says of programs of others is text.
 
     def test_programs_named_like_messages_of_drivers_crash(self):
@@ -733,6 +802,25 @@ class OtherUser(unittest.TestCase):
             done = self.as_user(user, output)
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertTrue((output / "latest" / "report.json").exists())
+
+    def test_a_run_of_another_user_is_named(self):
+        """Where root is in a folder like /tmp, the default folder of runs may be another user's."""
+        place = self.folder / "open"
+        place.mkdir()
+        place.chmod(0o1777)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--no-history", "--output", str(place / "muster-runs"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("belongs to", self.muster("show", "latest", cwd=place).stderr)
+        for path in (place / "muster-runs", *(place / "muster-runs").rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        for words in (("show", "latest"), ("show", next((place / "muster-runs").glob("2*")).name)):
+            done = self.muster(*words, cwd=place)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(f"belongs to user {NOBODY}"), 1, done.stderr)
+        # A link of root to it, and a link of another user to what is root's.
+        os.chown(place / "muster-runs", 0, 0)
+        os.chown(place / "muster-runs" / "latest", 0, 0, follow_symlinks=False)
+        self.assertIn(f"belongs to user {NOBODY}", self.muster("show", "latest", cwd=place).stderr)
 
     def test_a_file_in_the_place_of_latest(self):
         """It is not replaced by the link to the latest run."""

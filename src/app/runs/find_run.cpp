@@ -1,10 +1,14 @@
 #include "app/runs/find_run.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
+#include <set>
+#include <sys/stat.h>
 
 #include "app/runs/read_run.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
 
@@ -12,10 +16,31 @@ namespace muster {
 
 namespace {
 
+/// Of the default folder of runs, the run in it and the link that leads there. -1: none belongs to another user.
+uid_t other_owner(const fs::path& run) {
+  struct stat about {};
+  for (const fs::path& path : {run.parent_path(), run}) {
+    if (::lstat(path.c_str(), &about) == 0 && is_other_user(about.st_uid)) return about.st_uid;
+    if (::stat(path.c_str(), &about) == 0 && is_other_user(about.st_uid)) return about.st_uid;
+  }
+  return static_cast<uid_t>(-1);
+}
+
+/// Another user may have made the default folder of runs where this program was started, such as in /tmp. Each is
+/// named once.
+void name_other_owner(const fs::path& run) {
+  static std::set<fs::path> named;
+  const uid_t owner = other_owner(run);
+  if (owner == static_cast<uid_t>(-1) || !named.insert(run).second) return;
+  fmt::print(stderr, "muster: the run folder {} belongs to user {}\n", printable_line(run.string(), 300), owner);
+}
+
 /// The id of the last run of this folder; empty: there is none.
 std::string latest_here() {
   std::error_code ignored;
-  const auto folder = fs::canonical("muster-runs/latest", ignored).filename().string();
+  const fs::path latest = "muster-runs/latest";
+  const auto folder = fs::canonical(latest, ignored).filename().string();
+  if (!folder.empty()) name_other_owner(latest);
   return folder.substr(folder.find_last_of('-') + 1);
 }
 
@@ -63,12 +88,17 @@ fs::path find_run(const std::string& name) {
   std::error_code ignored;
   if (fs::exists(name, ignored)) return name;
   const fs::path runs = "muster-runs";
-  if (fs::exists(runs / name, ignored)) return runs / name;
+  if (fs::exists(runs / name, ignored)) {
+    name_other_owner(runs / name);
+    return runs / name;
+  }
   for (const auto& entry : fs::directory_iterator(runs, ignored)) {
     const auto folder = entry.path().filename().string();
     if (folder.size() > name.size() &&
-        folder.compare(folder.size() - name.size() - 1, std::string::npos, "-" + name) == 0)
+        folder.compare(folder.size() - name.size() - 1, std::string::npos, "-" + name) == 0) {
+      name_other_owner(entry.path());
       return entry.path();
+    }
   }
   return {};
 }

@@ -8,7 +8,8 @@
 
 namespace muster {
 
-/// A path that is there, or the folder of muster-runs of that name or id; empty: none.
+/// A path that is there, or the folder of muster-runs of that name or id; empty: none. Where that of muster-runs
+/// belongs to another user than root and the caller, standard error has a line with the owner.
 [[nodiscard]] fs::path find_run(const std::string& name);
 
 /// As find_run(), else in the folder that the history has for the run of that id, or `latest` or `previous`. Fails
