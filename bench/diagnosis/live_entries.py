@@ -78,6 +78,27 @@ def on_both(name, *rest, **more):
     return [Entry(f"{name}{suffix}", machine, *rest, **more) for suffix, machine in (("", "mpirun x 4"), (", Slurm", "Slurm x 4"))]
 
 
+def on_other_mpi(machine):
+    """What differs between MPIs: how their launchers report ranks, daemons and nodes that are lost."""
+    suffix = f", {machine.rpartition(' x ')[0]}"
+    return [
+        Entry(f"rank stopped{suffix}", machine, "moment", (f.signal_rank(STOP),), ("stopped",)),
+        # Hydra does not always report which rank of a node was killed, or exited.
+        Entry(f"rank killed{suffix}", machine, "moment", (f.signal_rank(KILL),), ("killed", "ended"), tolerated=("node",)),
+        Entry(f"rank crashes{suffix}", machine, "moment", (f.signal_rank(SEGV),), ("crashed",)),
+        Entry(f"rank spins{suffix}", machine, "always", (), ("hangs",), checks=misbehaves("spin")),
+        Entry(f"rank exits{suffix}", machine, "always", (), ("exited", "ended"), tolerated=("node",), checks=misbehaves("exit")),
+        Entry(f"launcher stopped{suffix}", machine, "moment", (f.signal_launcher(STOP),), ("launcher stopped",), ("launcher",)),
+        Entry(f"launcher killed{suffix}", machine, "moment", (f.signal_launcher(KILL),), ("launcher ended", "killed"), ("launcher",)),
+        Entry(f"daemon stopped{suffix}", machine, "moment", (f.signal_daemon(STOP),), ("launcher stopped", "stopped", "unreachable", "pass"), ("node",), ("launcher",)),
+        Entry(f"daemon killed{suffix}", machine, "moment", (f.signal_daemon(KILL),), ("unreachable", "launcher ended", "killed", "ended"), ("node",), ("launcher",)),
+        Entry(f"link down{suffix}", machine, "moment", (f.cut,), ("unreachable",), ("node",)),
+        Entry(f"link down before{suffix}", machine, "before", (f.cut,), ("unreachable",), ("node",)),
+        Entry(f"/dev/shm full{suffix}", machine, "before", (f.fill_shm,), ("full", "pass"), ("node",)),
+        Entry(f"muster not installed{suffix}", machine, "before", (f.not_installed,), ("not there",), ("node",)),
+    ]
+
+
 RANKS = [
     *on_both("rank stopped", "moment", (f.signal_rank(STOP),), ("stopped",)),
     *on_both("rank killed", "moment", (f.signal_rank(KILL),), ("killed",)),
@@ -181,9 +202,10 @@ PAIRS = [
     Entry("clock wrong, /dev/shm of another full", "mpirun x 4", "before", (f.fill_shm_of_other,), ("full", "clock"), ("node", "other"),
           checks=lambda scene: CLOCKS + AFTER, options=preloaded("wrong_clock.so", clock)),
 ]
+OTHER_MPIS = [entry for machine in ("Open MPI 5 x 4", "MPICH 5 x 2", "Intel MPI x 2") for entry in on_other_mpi(machine)]
 HEALTHY = [Entry(f"healthy, {machine}", machine, "never", (), ("pass",), ()) for machine in
-           ("mpirun x 4", "two networks x 4", "Slurm x 4", "Hydra x 2")]
+           ("mpirun x 4", "two networks x 4", "Slurm x 4", "Hydra x 2", "Open MPI 5 x 4", "MPICH 5 x 2", "Intel MPI x 2")]
 BUSY = [Entry(f"healthy beside a busy neighbour, {machine}", machine, "never", (f.busy,), ("pass",), ()) for machine in ("mpirun x 4", "Slurm x 4")]
 
-FAULTS = [*RANKS, *LAUNCHERS, *NETWORKS, *NODES, *DISKS, *PROGRAMS, *LIMITS, *DATA, *PAIRS]
+FAULTS = [*RANKS, *LAUNCHERS, *NETWORKS, *NODES, *DISKS, *PROGRAMS, *LIMITS, *DATA, *PAIRS, *OTHER_MPIS]
 WELL = [*HEALTHY, *BUSY]

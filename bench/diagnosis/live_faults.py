@@ -207,7 +207,8 @@ def control_group(controller, file, value):
 
 
 def not_installed(scene):
-    scene.on(scene.node, 'mount -t tmpfs tmpfs "$0"', BIN)
+    for folder in {BIN.resolve(), scene.agent().parent.resolve()}:
+        scene.on(scene.node, 'mount -t tmpfs tmpfs "$0"', folder)
 
 
 def library_missing(scene):

@@ -1,4 +1,6 @@
-"""Virtual clusters on which live faults are injected, and what runs on them. Uses tests/cluster and tests/e2e. Part of live.py."""
+"""Virtual clusters on which live faults are injected, and what runs on them. Uses tests/cluster and tests/e2e. Part of live.py.
+
+MUSTER_TEST_MPIS names a folder with MPIs that Debian does not have (tests/e2e/other_mpis.py); without it their machines are left out."""
 import contextlib
 import os
 import pathlib
@@ -8,6 +10,7 @@ import subprocess
 import threading
 import typing
 
+import other_mpis
 import slurm_services
 import support
 import virtual_cluster as vc
@@ -27,6 +30,7 @@ class Machine(typing.NamedTuple):
     nodes: int
     launcher: str = "mpirun"
     data_network: bool = False
+    mpi: str = ""  # one that Debian does not have
 
     @property
     def has_slurm(self):
@@ -41,9 +45,13 @@ MACHINES = {
     "Slurm x 4": Machine(4, "srun"),
     "Slurm, two networks x 4": Machine(4, "srun", True),
     "Hydra x 2": Machine(2, "mpiexec"),
+    "Open MPI 5 x 4": Machine(4, mpi="openmpi"),
+    "MPICH 5 x 2": Machine(2, mpi="mpich"),
+    "Intel MPI x 2": Machine(2, mpi="intel"),
 }
-DAEMONS = ("orted", "hydra_pmi_proxy", "slurmstepd")
-LAUNCHERS = {"mpirun": ("mpirun", "orterun"), "srun": ("srun",), "mpiexec": ("mpiexec.hydra", "mpiexec", "mpirun.mpich")}
+# As the kernel has their names: 15 characters.
+DAEMONS = ("orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_pr", "slurmstepd")
+LAUNCHERS = ("mpirun", "orterun", "prterun", "srun", "mpiexec.hydra", "mpiexec", "mpirun.mpich")
 
 
 def comm_of(pid):
@@ -108,10 +116,16 @@ class FaultContext:
         variables = {**cluster.environment(), **(env or {})}
         if machine.launcher == "mpiexec":
             variables["PATH"] = f"{self.mpich_tools()}:{os.environ['PATH']}"
-        self.run = Run(checks, *words, *options, env=variables, wrapper=cluster.argv_on_login(job),
-                       agent=support.AGENT_MPICH if machine.launcher == "mpiexec" else support.AGENT)
+        if machine.mpi:
+            variables.update(other_mpis.module(machine.mpi))
+        self.run = Run(checks, *words, *options, env=variables, wrapper=cluster.argv_on_login(job), agent=self.agent())
         self.run.env["MUSTER_STARTUP_TIMEOUT"] = "15s"
         return self.run
+
+    def agent(self):
+        if self.machine.mpi:
+            return other_mpis.agents(self.machine.mpi) / "muster-rank-test"
+        return support.AGENT_MPICH if self.machine.launcher == "mpiexec" else support.AGENT
 
     def mpich_tools(self):
         tools = self.cluster.folder / "tools"
@@ -150,7 +164,7 @@ class FaultContext:
         return [pid for pid in self.cluster.processes(node) if comm_of(pid) in DAEMONS]
 
     def launchers(self):
-        return [pid for pid in self.run.processes() if comm_of(pid) in LAUNCHERS[self.machine.launcher]]
+        return [pid for pid in self.run.processes() if comm_of(pid) in LAUNCHERS]
 
     def drivers(self):
         """The driver, and before it the process that cleans up after it, as where a whole control group is killed: the watchdogs are left."""
@@ -206,4 +220,6 @@ def why_not(name):
         return slurm_services.why_not()
     if MACHINES[name].launcher == "mpiexec" and not (shutil.which("mpiexec.mpich") and support.AGENT_MPICH.exists()):
         return "MPICH and its agent are not installed"
+    if MACHINES[name].mpi and not other_mpis.has(MACHINES[name].mpi):
+        return f"MUSTER_TEST_MPIS names no folder with {MACHINES[name].mpi}"
     return None

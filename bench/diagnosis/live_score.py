@@ -20,7 +20,7 @@ KINDS = (
     ("memory", r"out of memory|out-of-memory|annot allocate memory|memory limit|could not prepare|too little memory|bad_alloc"),
     ("killed", r"killed by (?:signal 9|SIGKILL)"),
     ("crashed", r"killed by (?:signal|SIG)"),
-    ("exited", r"exited with status"),
+    ("exited", r"exited with status|exited by itself"),
     ("ended", r"ended without a message"),
     ("full", r"[Nn]o space left|\bis full\b"),
     ("read-only", r"[Rr]ead-only"),

@@ -120,10 +120,13 @@ struct LauncherNotice {
   std::string node;                ///< its node, where the launcher reports it
   std::optional<int> signal;       ///< that ended it
   std::optional<int> exit_status;  ///< that it exited with
-  std::string sentence;            ///< why the launch failed as a whole, without a full stop; empty: unknown
-  std::string remedy;              ///< what to do about it; empty: unknown
-  bool is_about_a_node = false;    ///< the sentence is, whether the launcher reports its name or not
-  bool is_first_cause = false;     ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
+  /// Ranks of the node of the first one that died, which was killed and is one of them, or exited and is not (Intel
+  /// MPI).
+  std::vector<int> killed;
+  std::string sentence;          ///< why the launch failed as a whole, without a full stop; empty: unknown
+  std::string remedy;            ///< what to do about it; empty: unknown
+  bool is_about_a_node = false;  ///< the sentence is, whether the launcher reports its name or not
+  bool is_first_cause = false;   ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
 };
 
 /// How a person writes a binding into a line of this launcher, for remedies. Empty: it has no such option.

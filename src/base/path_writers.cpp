@@ -104,7 +104,8 @@ class WriterWalk {
     struct statfs system {};
     std::error_code error;
     const auto target = fs::read_symlink(link, error);
-    if (owner != rules_.trusted && is_other_user(owner))
+    // The owner of a folder decides what is in it anyway, and was noted.
+    if (owner != rules_.trusted && is_other_user(owner) && owner != about_.st_uid)
       note(found_.anyone, fmt::format("{} is a link of user {}", shown_part(link), owner));
     else if (error)
       note(found_.anyone, fmt::format("{} can't be read: {}", shown_part(link), error.message()));

@@ -10,7 +10,8 @@ namespace muster {
 
 /// Each names the first part of the path that it concerns; empty: there is none.
 struct PathWriters {
-  std::string anyone;  ///< `every user may write /a`; a link of another user; or the path can't be followed
+  /// `every user may write /a`; a link of another user in a folder that is not theirs; or the path can't be followed.
+  std::string anyone;
   std::string owner;   ///< `/home/a belongs to user 1000`
   std::string group;   ///< `group 100 may write /a`, or a user or group that the ACL of a part lets write it
 

@@ -223,6 +223,32 @@ void remove_probes_of_open_mpi() {
   }
 }
 
+double age_of_launch_s(const Records& records) {
+  double longest_s = 0;
+  for (const FlightRecord& record : records) {
+    ProcessStatus status;
+    status.start_ticks = record.start_ticks;
+    longest_s = std::max(longest_s, seconds_since_start(status));
+  }
+  return longest_s;
+}
+
+/// Ranks of MPICH that end in MPI_Init leave files that they have no time to remove: of this user, made since the first
+/// rank of the launch was started, and in use by no process.
+void remove_files_of_mpich(const Records& records) {
+  if (records.empty()) return;
+  const double began_s = static_cast<double>(realtime_nanoseconds()) * 1e-9 - age_of_launch_s(records) - 1;
+  const auto mapped = mapped_shared_memory();
+  std::error_code problem;
+  for (fs::directory_iterator entry("/dev/shm", problem), end; !problem && entry != end; entry.increment(problem)) {
+    const std::string file = entry->path().string();
+    struct stat status {};
+    if (!entry->path().filename().string().starts_with("mpich_s") || mapped.count(file) != 0) continue;
+    if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) continue;
+    if (static_cast<double>(status.st_ctim.tv_sec) >= began_s && !is_open(status)) ::unlink(file.c_str());
+  }
+}
+
 /// KILL for the daemons that started ranks of this launch.
 void end_daemons(const Records& records) {
   for (const FlightRecord& record : records) {
@@ -302,6 +328,7 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s, const C
       ::unlink(record.file.c_str());
   remove_unfinished_recorders(tag);
   remove_shared_memory(records);
+  remove_files_of_mpich(records);
   remove_probes_of_open_mpi();
   return survivors;
 }

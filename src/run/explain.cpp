@@ -95,6 +95,7 @@ Finding find_cause(const FailureContext& context) {
                                              exited_by_launcher_report,
                                              daemon_lost,
                                              daemon_of_finished_ranks_lost,
+                                             one_of_those_killed,
                                              ended_silently,
                                              ended_by_signal,
                                              gave_up,

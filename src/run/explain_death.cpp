@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
+#include "run/per_node.hpp"
 #include "run/rank_progress.hpp"
 
 namespace muster {
@@ -206,15 +207,16 @@ Explained daemon_lost(const FailureContext& context) {
 Explained daemon_of_finished_ranks_lost(const FailureContext& context) {
   const LauncherNotice& notice = context.failure.notice;
   const SeenRanks who = silently_ended(context);
-  if (context.failure.stage == "start-up" || !notice.is_about_a_node || !notice.node.empty() || who.empty())
-    return std::nullopt;
+  if (context.failure.stage == "start-up" || !notice.is_about_a_node || who.empty()) return std::nullopt;
   Finding finding;
   std::vector<std::string> nodes;
   for (const NodeAutopsy& node : context.failure.nodes) {
     if (!node.answered || !node.ranks.empty()) continue;
+    if (!notice.node.empty() && !is_same_node(notice.node, node.node)) continue;
     nodes.push_back(node.node);
     // A rank of the others that was killed below a shell leaves the same.
-    if (!context.failure.has_shells) finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
+    if (!context.failure.has_shells || !notice.node.empty())
+      finding.culprits.push_back({CulpritKind::launcher, "daemon", node.node, -1});
   }
   if (nodes.empty()) return std::nullopt;
   finding.reason = fmt::format("{}: {} ended with it {}; the ranks on {} had finished", notice.sentence, names(who),
@@ -222,6 +224,45 @@ Explained daemon_of_finished_ranks_lost(const FailureContext& context) {
   finding.remedy =
       fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator", human_list(nodes));
   return finding;
+}
+
+namespace {
+
+bool is_listed(const FailureContext& context, const SeenRank& rank) {
+  const auto& killed = context.failure.notice.killed;
+  return std::find(killed.begin(), killed.end(), rank.record().rank) != killed.end();
+}
+
+Finding exited_by_itself(const FailureContext& context, const SeenRanks& who) {
+  return {Verdict::fail,
+          fmt::format("{} exited by itself {}; the other ranks were ended after it{}", rank_words(who.front()),
+                      death_place(context.failure, &who.front().record()), complaint_words(context.failure)),
+          rank_culprits(who), fmt::format("look at {}", output_words(context.failure))};
+}
+
+}  // namespace
+
+Explained one_of_those_killed(const FailureContext& context) {
+  SeenRanks who = silently_ended(context);
+  const auto listed =
+      std::find_if(who.begin(), who.end(), [&](const SeenRank& rank) { return is_listed(context, rank); });
+  // Ranks of which no record is left had finished.
+  if (listed == who.end() || who.size() != context.ranks.size()) return std::nullopt;
+  const std::string node = listed->node;
+  std::erase_if(who, [&](const SeenRank& rank) { return rank.node != node; });
+  SeenRanks unlisted = who;
+  std::erase_if(unlisted, [&](const SeenRank& rank) { return is_listed(context, rank); });
+  if (unlisted.size() == 1) return exited_by_itself(context, unlisted);
+  if (!unlisted.empty() || culprits_of_one_node(context, who).empty()) return std::nullopt;
+  const bool is_one = who.size() == 1;
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} killed by {} {}{}{}", is_one ? rank_words(who.front()) + " was" : "one of " + names(who) + " was",
+                  signal_words(SIGKILL), death_place(context.failure, &who.front().record()),
+                  is_one ? "" : "; which one cannot be determined", complaint_words(context.failure)),
+      rank_culprits(who),
+      fmt::format("look in the kernel log of {} (dmesg) for the out-of-memory killer, and at {}", node,
+                  output_words(context.failure))};
 }
 
 Explained ended_silently(const FailureContext& context) {

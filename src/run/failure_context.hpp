@@ -51,8 +51,12 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained exited_by_launcher_report(const FailureContext& context);
 /// The launcher lost its daemon on a node of which ranks ended: the others ended because of that.
 [[nodiscard]] Explained daemon_lost(const FailureContext& context);
-/// The launcher lost one and names no node: it is where all ranks had ended as they should, and any of several such.
+/// The launcher lost one of a node where all ranks had ended as they should. Where it names no node, it is that one, or
+/// any of several such.
 [[nodiscard]] Explained daemon_of_finished_ranks_lost(const FailureContext& context);
+/// The launcher lists the ranks of one node that were killed, by it or before: one of them was the first, or the one
+/// rank of that node that is not listed, which exited.
+[[nodiscard]] Explained one_of_those_killed(const FailureContext& context);
 [[nodiscard]] Explained ended_silently(const FailureContext& context);
 [[nodiscard]] Explained ended_by_signal(const FailureContext& context);
 

@@ -116,6 +116,7 @@ class Session {
   [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way,
                                       const StoppedProcesses& stopped);
+  [[nodiscard]] static LaunchOutcome of_clean(const Launch& launch);
   [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
                                                            LaunchOutcome outcome);
@@ -375,6 +376,8 @@ void Session::carry_out(Task task) {
       outcome = clear_collision(launch, task.launch, way);
     else if (!launch.is_clean())
       outcome = examine(launch, task.launch, way, stopped);
+    else
+      outcome = of_clean(launch);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -410,6 +413,16 @@ LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& plan
   LaunchOutcome outcome;
   outcome.finding.reason = "another mpirun of this user removed the folder of Open MPI's files while it started";
   return outcome;
+}
+
+/// Its ranks may have finished without their daemon.
+LaunchOutcome Session::of_clean(const Launch& launch) {
+  const LauncherNotice notice = launch.notice();
+  if (!notice.is_about_a_node || notice.node.empty()) return {};
+  return {{Verdict::fail,
+           notice.sentence + "; its ranks had finished",
+           {{CulpritKind::launcher, "daemon", notice.node, -1}},
+           notice.remedy}};
 }
 
 LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way,

@@ -114,7 +114,9 @@ class Cluster:
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
             "OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": self.agent, "OMPI_MCA_btl": "tcp,self,vader",
             "OMPI_MCA_oob_tcp_if_include": of_mpi, "OMPI_MCA_btl_tcp_if_include": of_mpi,
+            "PRTE_MCA_plm": "ssh", "PRTE_MCA_plm_ssh_agent": self.agent, "PRTE_MCA_prte_if_include": of_mpi,
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": self.agent,
+            "I_MPI_HYDRA_BOOTSTRAP": "ssh", "I_MPI_HYDRA_BOOTSTRAP_EXEC": self.agent,
             # With the tree of Slurm 22.05, ranks leave MPI_Init while others are in it: docs/proving-ground.md.
             **({"SLURM_CONF": self.slurm_conf, "SLURM_PMIX_FENCE": "ring"} if self.has_slurm else {}),
             **self.state.get("machine", {}).get("driver", {}),

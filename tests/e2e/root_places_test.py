@@ -138,9 +138,8 @@ class RootPlaces(unittest.TestCase):
         wide = self.make("wide", 0o777)
         (wide / "link").symlink_to(self.ours)
         (self.ours / "circle").symlink_to("circle")
-        self.by_other(f"ln -s {self.ours} {self.theirs}/link; ln -s {self.ours} {self.shared}/link")
-        places = {self.theirs / "link": f"it is a link of user {OTHER}",
-                  self.shared / "link": f"it is a link of user {OTHER}",
+        self.by_other(f"ln -s {self.ours} {self.shared}/link")
+        places = {self.shared / "link": f"it is a link of user {OTHER}",
                   wide / "link": f"every user may write {wide}",
                   self.ours / "circle": "its links lead in a circle",
                   self.ours / "missing/../": f'it has ".." behind {self.ours}/missing, which is missing',
@@ -159,7 +158,12 @@ class RootPlaces(unittest.TestCase):
         self.assertEqual(self.run_with(PATH=f"{self.shared}/link/default:{os.environ['PATH']}"), {})
 
     def test_folders_of_groups_and_of_accounts_for_software_stay(self):
+        """Their links, too: /sw/mpi/default."""
         group = self.make("group", 0o2775, 0, OTHER)
+        (self.theirs / "1.0").mkdir()
+        self.by_other(f"ln -s 1.0 {self.theirs}/default")
+        found = self.run_with(PATH=f"{self.theirs}/default:{os.environ['PATH']}")
+        self.assertEqual(found, {"PATH": f"{self.theirs} belongs to user {OTHER}"})
         (self.folder / "shown.toml").write_text(SHOWN.format("$PYTHONPATH", f"{group}:{self.theirs}"))
         for name in ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH"):
             value = f"{group}:{self.theirs}" + (f":{os.environ['PATH']}" if name == "PATH" else "")

@@ -21,6 +21,10 @@ LauncherIdentity mpich() {
   return {"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH (Hydra) 4.0.2", {}, {}};
 }
 
+LauncherIdentity intel() {
+  return {"/x/mpirun", "mpich", "2021.18.1", "Intel MPI 2021.18.1", {}, {}};
+}
+
 class Commands : public testing::TestWithParam<CommandCase> {};
 
 TEST_P(Commands, ArgumentsAreAsWritten) {
@@ -279,6 +283,8 @@ const NoticeCase newer_notice_cases[] = {
     {"openmpi5-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi5-nompi", 127, none, "nid002", none, none,
      "the launcher's MPI is not installed on nid002: prted is missing there"},
+    {"openmpi5-daemon-killed", 137, none, "nid002", none, none,
+     "mpirun lost its daemon on nid002, which was killed by SIGKILL"},
     {"openmpi5-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
     {"mpich5-kill", 255, none, "nid002", 9, none, "", 27352},
     {"mpich5-segv", 255, none, "nid002", 11, none, "", 27415},
@@ -293,6 +299,7 @@ const NoticeCase newer_notice_cases[] = {
     {"intel-start", 255, 1, "localhost", 9, none, "", 17854},
     {"intel-abort", 42, 3, "", none, 42, ""},
     {"intel-exit3", 255, none, "", 9, none, ""},
+    {"intel-daemon", 255, none, "nid002", none, none, "mpirun lost its daemon on nid002, which was killed by SIGKILL"},
     {"intel-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},
     {"intel-unreachable", 255, none, "nid009", none, none, "node nid009 has no address: its name can't be resolved"},
     {"intel-nompi", 255, none, "nid009", none, none,
@@ -311,6 +318,27 @@ TEST(Mpirun, SilenceIsNoNotice) {
     }
   }
   EXPECT_FALSE(mpirun().read_notice(openmpi(), "Process name: [[1,1],1]\n Exit code: 3", 0).rank);
+}
+
+std::string notice_text(const char* name) {
+  const auto text = read_file(fs::path(MUSTER_SOURCE_DIR "/tests/launchers/notices") / (std::string(name) + ".txt"));
+  return text ? *text : "";
+}
+
+/// Ranks that exit are not in its list, those that are killed are, beside those that it kills: all of one node.
+TEST(Mpirun, IntelsListOfKilledRanks) {
+  EXPECT_EQ(mpirun().read_notice(intel(), notice_text("intel-kill"), 255).killed, (std::vector{2, 3}));
+  EXPECT_EQ(mpirun().read_notice(intel(), notice_text("intel-exit3"), 255).killed, std::vector{2});
+  for (const char* other : {"intel-segv", "intel-start", "mpich5-kill"})
+    EXPECT_EQ(mpirun().read_notice(intel(), notice_text(other), 255).killed, std::vector<int>{}) << other;
+}
+
+TEST(Mpirun, IntelsEndsWith0AlsoWithoutADaemon) {
+  const auto notice = mpirun().read_notice(intel(), notice_text("intel-daemon"), 0);
+  EXPECT_EQ(notice.sentence, "mpirun lost its daemon on nid002, which was killed by SIGKILL");
+  EXPECT_TRUE(notice.is_about_a_node);
+  EXPECT_EQ(mpirun().read_notice(intel(), notice_text("intel-missing"), 0).sentence, "");
+  EXPECT_EQ(mpirun().read_notice(openmpi(), notice_text("intel-daemon"), 0).sentence, "");
 }
 
 TEST(Mpirun, OnlyAShellReportsThatADaemonWasKilled) {

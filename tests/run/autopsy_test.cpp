@@ -123,6 +123,25 @@ TEST_F(AutopsyTest, CleanEndsRanksAndRemovesTheirRecords) {
   EXPECT_FALSE(is_gone(other.pid));
 }
 
+/// A rank that is killed in MPI_Init leaves them; one that another process has open is in use.
+TEST_F(AutopsyTest, CleanRemovesFilesOfMpichThatAreNotInUse) {
+  RankProcess rank(folder_.path, "t", [](FlightRecorder&) { RankProcess::hang(); });
+  const auto file = [](const char* name) {
+    return fs::path("/dev/shm") / ("mpich_shm_" + std::string(name) + std::to_string(getpid()));
+  };
+  const fs::path left = file("left"), in_use = file("used");
+  const int used = ::open(in_use.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_GE(used, 0);
+  ASSERT_TRUE(write_file(left, "x"));
+  EXPECT_TRUE(clean_this_node("other", 0.1).empty());
+  EXPECT_TRUE(fs::exists(left)) << "no rank of that launch was here";
+  EXPECT_TRUE(clean_this_node("t", 0.1).empty());
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(in_use));
+  ::close(used);
+  fs::remove(in_use);
+}
+
 TEST_F(AutopsyTest, CleanKillsWhatIgnoresTerm) {
   RankProcess rank(folder_.path, "t", [](FlightRecorder&) {
     std::signal(SIGTERM, SIG_IGN);

@@ -340,6 +340,10 @@ TEST(ExplainTest, ADaemonIsLostWhereItsRanksHadFinished) {
   EXPECT_EQ(explain(lost).culprits.front().node, "nid001");
   lost.has_shells = true;
   EXPECT_TRUE(explain(lost).culprits.empty()) << "a shell may report that a rank was killed";
+  lost.notice.node = "nid001";
+  EXPECT_EQ(explain(lost).culprits.size(), 1U) << "the launcher names the node";
+  lost.notice.node = "nid007";
+  EXPECT_EQ(explain(lost).reason.find("had finished"), std::string::npos);
   lost.stage = "start-up";
   EXPECT_EQ(explain(lost).reason.find("had finished"), std::string::npos) << "they may not have started";
 }
@@ -414,6 +418,42 @@ TEST(ExplainTest, ARankThatWaitedForAnotherDeadOneNeedNotBeTheFirst) {
   hydra.notice.pid = 101;
   expect(hydra, "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step work", {"rank 1@nid001"},
          "out-of-memory killer");
+}
+
+// Intel MPI lists the ranks of the node of the first one, which it ended itself, and that one where it was killed.
+TEST(ExplainTest, AListOfKilledRanksLeavesOneNodeOrTheRankThatIsNotInIt) {
+  LaunchFailure intel = message(failure({node("nid001", {in_state(0, gone), in_state(1, gone)}),
+                                         node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                                        4),
+                                {}, "", SIGKILL);
+  intel.notice.killed = {2, 3};
+  expect(
+      intel,
+      "one of ranks 2 and 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; which one cannot "
+      "be determined",
+      {"rank 2@nid002", "rank 3@nid002"}, "kernel log of nid002");
+  intel.notice.killed = {2};
+  expect(intel, "rank 3 on nid002 exited by itself in hello%1a2b, step barrier; the other ranks were ended after it",
+         {"rank 3@nid002"}, "output of the rank");
+  intel.notice.killed = {7};
+  expect(intel,
+         "all 4 ranks ended without a message in hello%1a2b, step barrier; the launcher reports signal 9 (SIGKILL); "
+         "which one was first cannot be determined",
+         {}, "kernel log");
+  LaunchFailure alone = message(failure({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), {}, "", SIGKILL);
+  alone.notice.killed = {0, 1};
+  expect(alone,
+         "all 2 ranks ended without a message in hello%1a2b, step barrier; the launcher reports signal 9 (SIGKILL); "
+         "which one was first cannot be determined",
+         {}, "kernel log");
+  alone.notice.killed = {1};
+  expect(alone, "rank 0 on nid001 exited by itself in hello%1a2b, step barrier; the other ranks were ended after it",
+         {"rank 0@nid001"}, "output of the rank");
+  // Of a rank that had finished no record is left.
+  LaunchFailure finished = message(failure({node("nid001", {in_state(1, gone)})}, 2), {}, "", SIGKILL);
+  finished.notice.killed = {1};
+  expect(finished, "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 1@nid001"},
+         "kernel log");
 }
 
 TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {

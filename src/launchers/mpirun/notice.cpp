@@ -69,6 +69,8 @@ constexpr std::string_view daemon_remedy =
     "check the remote shell, that the same MPI is installed on every node, and that nodes can reach each other by TCP";
 
 constexpr std::string_view lost_daemon = "lost communication with a remote daemon";
+constexpr std::string_view silent_daemon = "daemon failed to report back";
+constexpr std::string_view lost_downstream = "Downstream from host ";  // of Intel MPI
 
 // Causes before consequences: the first that is found explains the launch. Messages of the remote shell come first.
 constexpr KnownFailure known_failures[] = {
@@ -106,10 +108,12 @@ constexpr KnownFailure known_failures[] = {
     {lost_daemon, "Remote daemon", "mpirun lost its daemon on {}",
      "check that the node is up and that its network carries TCP between all nodes"},
     {"unable to reliably start one or more daemons", "", "mpirun could not start its daemon on {}", daemon_remedy},
-    {"daemon failed to report back", "Remote host: ", "mpirun could not start its daemon on {}", daemon_remedy},
+    {silent_daemon, "Remote host: ", "mpirun could not start its daemon on {}", daemon_remedy},
     {"Unable to run bstrap_proxy", "bstrap_proxy on ", "mpirun could not start its proxy on {}", daemon_remedy},
     {"Launch proxy failed", "", "mpirun could not start its proxy on {}", daemon_remedy},
     {"unable to write data to proxy", "", "mpirun could not start its proxy on {}", daemon_remedy},
+    {lost_downstream, lost_downstream, "mpirun lost its daemon on {}",
+     "check that the node is up and that its network carries TCP between all nodes"},
 };
 
 void take(const KnownFailure& failure, std::string node, LauncherNotice& notice) {
@@ -216,6 +220,15 @@ bool reports_kill(std::string_view text) {
   return false;
 }
 
+void explain_lost_daemon(std::string_view text, bool is_killed, LauncherNotice& notice) {
+  const auto is_it = [](const KnownFailure& failure) { return failure.text == lost_downstream; };
+  const auto* failure = std::find_if(std::begin(known_failures), std::end(known_failures), is_it);
+  const auto message = from(text, lost_downstream);
+  if (message.empty()) return;
+  take(*failure, failed_node(message, *failure), notice);
+  if (is_killed) explain_kill(notice);
+}
+
 void explain_launch(std::string_view text, bool is_killed, LauncherNotice& notice) {
   if (explain_session_folder(text, notice)) return;
   if (text.find("hydra_pmi_proxy (No such file") == text.npos && explain_execvp(text, notice)) return;
@@ -224,7 +237,11 @@ void explain_launch(std::string_view text, bool is_killed, LauncherNotice& notic
     const auto message = from(text, failure.text);
     if (message.empty()) continue;
     take(failure, failed_node(message, failure), notice);
-    if (failure.text == lost_daemon && is_killed) explain_kill(notice);
+    // PRRTE has the same words for a daemon that ends later.
+    if (failure.text == silent_daemon && is_killed)
+      notice.sentence = fmt::format("mpirun lost its daemon on {}", notice.node.empty() ? "a node" : notice.node);
+    const bool is_lost = notice.sentence.starts_with("mpirun lost its daemon");
+    if (is_lost && is_killed) explain_kill(notice);
     return;
   }
   // Of Hydra, which names no node; it has the same words for a rank that was killed, of which no shell reports.
@@ -290,8 +307,9 @@ std::vector<Termination> intel_terminations(std::string_view text) {
   return found;
 }
 
-/// Intel MPI ends the other ranks of a node by SIGKILL (in MPI_Init: SIGTERM) and lists them like the first. A rank
-/// that exited by itself is not listed at all, so that even a single SIGKILL may be such a consequence.
+/// Intel MPI ends the other ranks of a node by SIGKILL (in MPI_Init: SIGTERM) and lists them like the first, and none
+/// of other nodes. A rank that exited by itself is not listed at all, so that even a single SIGKILL may be such a
+/// consequence.
 bool find_intel_rank(std::string_view text, LauncherNotice& notice) {
   const auto all = intel_terminations(text);
   if (all.empty()) return false;
@@ -304,6 +322,9 @@ bool find_intel_rank(std::string_view text, LauncherNotice& notice) {
   });
   if (first == all.end()) {
     notice.signal = all.front().signal;
+    if (count(SIGKILL) != static_cast<std::ptrdiff_t>(all.size())) return true;
+    for (const Termination& one : all)
+      if (const auto rank = number_after(one.message, "= RANK")) notice.killed.push_back(*rank);
     return true;
   }
   notice.rank = number_after(first->message, "= RANK");
