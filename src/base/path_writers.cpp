@@ -40,10 +40,8 @@ std::string writer_of(const AclEntry& entry, const struct stat& about, uid_t tru
   return {};
 }
 
-/// To be called where the group bits allow writing. With an ACL they are its mask, and not the rights of the group.
-std::string group_writer(const fs::path& path, const struct stat& about, uid_t trusted) {
-  std::vector<char> acl(1u << 16);
-  const auto size = ::lgetxattr(path.c_str(), "system.posix_acl_access", acl.data(), acl.size());
+/// With an ACL the group bits are its mask, and not the rights of the group. `size`: of the ACL, or -1 with errno.
+std::string group_writer(const std::vector<char>& acl, ssize_t size, const struct stat& about, uid_t trusted) {
   if (size < 0 && errno != ENODATA && errno != ENOTSUP) return "another user";
   if (size < 0) return about.st_gid == 0 ? std::string() : fmt::format("group {}", about.st_gid);
   constexpr std::size_t head = 4;
@@ -54,6 +52,15 @@ std::string group_writer(const fs::path& path, const struct stat& about, uid_t t
     if (auto writer = writer_of(entry, about, trusted); !writer.empty()) return writer;
   }
   return {};
+}
+
+constexpr const char* acl_name = "system.posix_acl_access";
+constexpr std::size_t most_acl_bytes = 1u << 16;
+
+std::string group_writer_at(const fs::path& path, const struct stat& about, uid_t trusted) {
+  std::vector<char> acl(most_acl_bytes);
+  const auto size = ::lgetxattr(path.c_str(), acl_name, acl.data(), acl.size());
+  return group_writer(acl, size, about, trusted);
 }
 
 /// Looks at a path part by part. What was passed has no links, so that no name leads elsewhere later if nothing was
@@ -136,7 +143,7 @@ class WriterWalk {
     if ((about_.st_mode & S_IWOTH) != 0)
       return note(found_.anyone, fmt::format("every user may {} {}", act, shown_part(object)));
     if ((about_.st_mode & S_IWGRP) == 0) return;
-    const auto writer = group_writer(at_, about_, rules_.trusted);
+    const auto writer = group_writer_at(at_, about_, rules_.trusted);
     if (!writer.empty()) note(found_.group, fmt::format("{} may {} {}", writer, act, shown_part(object)));
   }
 
@@ -153,6 +160,13 @@ class WriterWalk {
 };
 
 }  // namespace
+
+std::string find_group_writer(int opened, const struct stat& about, uid_t trusted) {
+  if ((about.st_mode & S_IWGRP) == 0) return {};
+  std::vector<char> acl(most_acl_bytes);
+  const auto size = ::fgetxattr(opened, acl_name, acl.data(), acl.size());
+  return group_writer(acl, size, about, trusted);
+}
 
 const std::string& PathWriters::any() const {
   if (!anyone.empty()) return anyone;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/files.hpp"
@@ -12,8 +13,8 @@ namespace muster {
 struct PathWriters {
   /// `every user may write /a`; a link of another user in a folder that is not theirs; or the path can't be followed.
   std::string anyone;
-  std::string owner;   ///< `/home/a belongs to user 1000`
-  std::string group;   ///< `group 100 may write /a`, or a user or group that the ACL of a part lets write it
+  std::string owner;  ///< `/home/a belongs to user 1000`
+  std::string group;  ///< `group 100 may write /a`, or a user or group that the ACL of a part lets write it
 
   /// The first that is not empty.
   [[nodiscard]] const std::string& any() const;
@@ -29,5 +30,9 @@ struct PathRules {
 /// group counts as root where no ACL adds others. A relative path, one whose links lead in a circle or through /proc,
 /// and one with `..` behind a part that is missing concern `anyone`. Opens nothing. The end may be missing.
 [[nodiscard]] PathWriters find_path_writers(const fs::path& path, const PathRules& rules = {});
+
+/// The group, or a user or group of the ACL, that may write what is open there; empty: none but root's group and
+/// `trusted`, a further user (-1: none).
+[[nodiscard]] std::string find_group_writer(int opened, const struct stat& about, uid_t trusted);
 
 }  // namespace muster

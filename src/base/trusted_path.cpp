@@ -9,11 +9,11 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "base/path_writers.hpp"
 #include "base/place.hpp"
 #include "base/text.hpp"
 
@@ -38,11 +38,6 @@ bool is_outside(uid_t owner) {
     if (is_read && inside <= overflow && overflow - inside < count) return false;
   }
   return true;
-}
-
-/// Its mask stands in the bits of the group.
-bool has_access_list(int opened) {
-  return ::fgetxattr(opened, "system.posix_acl_access", nullptr, 0) > 0;
 }
 
 /// Opens a path part by part, so that what was checked is what is opened. Each folder that is passed is checked, those
@@ -121,12 +116,11 @@ class TrustedWalk {
     if (is_sticky) return {};
     if ((about.st_mode & S_IWOTH) != 0)
       return refuse(path_, fmt::format("is not used: every user may write {}; chmod o-w {}", named(), part_.string()));
-    if ((about.st_mode & S_IWGRP) != 0 && !trust_.has_groups)
-      return refuse(path_, fmt::format("is not used: {} may write {}; chmod g-w {}",
-                                       has_access_list(opened) ? "a user in its access list"
-                                                               : fmt::format("group {}", about.st_gid),
-                                       named(), part_.string()));
-    return {};
+    if ((about.st_mode & S_IWGRP) == 0 || trust_.has_groups) return {};
+    std::string writer = find_group_writer(opened, about, trust_.also);
+    if (writer.empty() && trust_.has_root_group) return {};
+    if (writer.empty()) writer = fmt::format("group {}", about.st_gid);
+    return refuse(path_, fmt::format("is not used: {} may write {}; chmod g-w {}", writer, named(), part_.string()));
   }
 
   tl::unexpected<Error> unreadable(int error) const {
@@ -237,6 +231,7 @@ tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
 Trust with_own_groups() {
   Trust trust;
   trust.has_groups = ::geteuid() != 0;
+  trust.has_root_group = true;
   return trust;
 }
 

@@ -134,6 +134,9 @@ TEST_F(AmdTree, ProcessesThatHoldMemory) {
   };
   process("4242", "python", "8589934592");
   process("4243", "muster-rank", "8589934592");
+  put("proc/4243/status", "Name:\tmuster-rank\nUid:\t" + std::to_string(::geteuid()) + "\t0\t0\t0\n");
+  process("4246", "muster-miner", "8589934592");
+  put("proc/4246/status", "Name:\tmuster-miner\nUid:\t65533\t65533\t65533\t65533\n");
   process("4244", "rdcd", "4096");
   process("4245", "", "8589934592");
   const auto inventory = read();
@@ -141,6 +144,7 @@ TEST_F(AmdTree, ProcessesThatHoldMemory) {
   EXPECT_EQ(text_of(device, "process.4242"), "8589934592 python");
   EXPECT_EQ(text_of(device, "process.4243"), "") << "our own";
   EXPECT_EQ(text_of(device, "process.4244"), "") << "too little";
+  EXPECT_EQ(text_of(device, "process.4246"), "8589934592 muster-miner") << "of another user";
   EXPECT_EQ(text_of(device, "process.4245"), "") << "of another container";
   EXPECT_EQ(text_of(gpu(inventory, "0000:c1:00.0"), "process.4242"), "");
 }

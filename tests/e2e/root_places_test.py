@@ -168,7 +168,7 @@ class RootPlaces(unittest.TestCase):
         for name in ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH"):
             value = f"{group}:{self.theirs}" + (f":{os.environ['PATH']}" if name == "PATH" else "")
             found = self.run_with(check="shown" if name == "PYTHONPATH" else "hello", **{name: value})
-            self.assertEqual(found, {name: f"group {OTHER} may write {group}; {self.theirs} belongs to user {OTHER}"})
+            self.assertEqual(found, {name: f"{self.theirs} belongs to user {OTHER}"}, "Debian's /usr/local/bin is of a group")
 
     def test_a_path_of_nothing_but_places_of_others(self):
         """An empty PATH would be the current folder."""
@@ -195,6 +195,17 @@ class RootPlaces(unittest.TestCase):
                 with self.subTest(folder=folder.name):
                     self.assertEqual(self.run_with(cwd=folder), {"PWD": f"programs start in / instead of {folder}, as {why}"})
         self.assertEqual(self.run_with(cwd=self.make("of-root", 0o775)), {}, "group 0")
+
+    def test_a_current_folder_that_is_gone(self):
+        """mpirun does not start there."""
+        gone = self.make("gone", 0o755)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+        words = [MUSTER, "run", str(self.folder / "hello.toml"), "--launcher", "mpirun", "--no-history", "--output", str(self.folder / "runs")]
+        done = subprocess.run(["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *words], cwd=gone, capture_output=True, text=True,
+                              timeout=120 * support.SLOWNESS,
+                              env={**env, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "NO_COLOR": "1"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("PWD=programs start in / instead of the current folder, which can't be read", " ".join(done.stdout.split()))
 
 
 if __name__ == "__main__":

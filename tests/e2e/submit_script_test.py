@@ -45,6 +45,18 @@ class Scripts(unittest.TestCase):
         lines = [line.removeprefix("#SBATCH ") for line in done.stdout.splitlines() if line.startswith("#SBATCH ")]
         return lines, [line.split("=")[0] for line in lines]
 
+    def test_a_line_end_in_the_name_of_a_folder(self):
+        """It would end a line of the script, and what follows be a command."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+        hostile = self.folder / "a\ntouch planted"
+        hostile.mkdir()
+        for folder, output in ((hostile, self.folder / "runs"), (self.folder, hostile / "runs")):
+            done = subprocess.run([str(support.BIN / "muster"), "run", "--submit", "--dry-run", "--nodes", "1", "--output", str(output)],
+                                  cwd=folder, env={**env, "PATH": f"{self.folder}:{env['PATH']}"}, capture_output=True, text=True,
+                                  timeout=60 * support.SLOWNESS)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertIn("has a line end or another control character in its name", done.stderr)
+
     def test_tasks_and_cores_of_each_system(self):
         for system, (wanted, unwanted) in PUBLISHED.items():
             with self.subTest(system=system):

@@ -72,10 +72,12 @@ Inventory mi300x() {
   return inventory;
 }
 
-ProbeJudgement judged(const Change& change) {
+ProbeJudgement judged(const Change& change, bool is_in_job = true) {
   Inventory inventory = mi300x();
   change(inventory);
-  return MadeCase(*find_probe("device_visibility")).rank("nid001", to_facts(inventory)).judge();
+  auto facts = to_facts(inventory);
+  if (is_in_job) facts.push_back({"job.SLURM_JOB_ID", "1"});
+  return MadeCase(*find_probe("device_visibility")).rank("nid001", std::move(facts)).judge();
 }
 
 /// One finding, of this GPU first.
@@ -221,6 +223,10 @@ TEST(DeviceVisibilityAmd, StrangersThatHoldMemory) {
   expect_fault(
       used, "GPU 0000:c4:00.0 (unique id 0x1004) on nid001 is used by others: python train.py (pid 4242) holds 8.0 GiB",
       4, "former job");
+  const auto outside = judged(used, false);
+  ASSERT_EQ(outside.findings.size(), 1u);
+  EXPECT_EQ(outside.findings[0].verdict, Verdict::pass) << "outside of a job it may be another user's";
+  EXPECT_TRUE(outside.findings[0].culprits.empty());
   EXPECT_TRUE(judged([&](Inventory& inventory) {
                 used(inventory);
                 gpu_of(inventory, 4).files = {{"/dev/dri/renderD132", FileAccess::withheld}};

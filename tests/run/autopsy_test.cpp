@@ -392,13 +392,15 @@ TEST_F(AutopsyTest, CleanRemovesARecorderThatARankHadNoTimeToBegin) {
 TEST_F(AutopsyTest, CleanEndsDaemonsThatTheEndedLauncherStarted) {
   const fs::path program = folder_.path / "orted";
   fs::copy_file("/bin/sh", program);
+  // The same test may run beside it, with the thread sanitizer.
+  const int port = 20000 + 2 * (getpid() % 20000);
+  const std::string uri = "tcp://10.0.0.1,10.1.0.1:" + std::to_string(port);
   std::array<int, 2> input{};
   ASSERT_EQ(pipe(input.data()), 0);
   const pid_t daemon = fork();
   if (daemon == 0) {
     dup2(input[0], STDIN_FILENO);
-    execl(program.c_str(), "orted", "-c", "trap '' TERM; while :; do read line; done", "tcp://10.0.0.1,10.1.0.1:41753",
-          nullptr);
+    execl(program.c_str(), "orted", "-c", "trap '' TERM; while :; do read line; done", uri.c_str(), nullptr);
     _exit(99);
   }
   while (!is_daemon_of_one_launch(daemon)) usleep(1000);
@@ -406,13 +408,13 @@ TEST_F(AutopsyTest, CleanEndsDaemonsThatTheEndedLauncherStarted) {
     return clean_this_node("t", 0.2, {.launcher_has_ended = true, .launcher = launcher});
   };
   const auto is_there = [&] { return waitpid(daemon, nullptr, WNOHANG) == 0; };
-  EXPECT_TRUE(clean({{"10.0.0.1"}, {41754}, 1}).empty());
+  EXPECT_TRUE(clean({{"10.0.0.1"}, {port + 1}, 1}).empty());
   EXPECT_TRUE(is_there()) << "of another launcher";
-  EXPECT_TRUE(clean({{"10.0.0.2", "nid001"}, {41753}, 1}).empty());
+  EXPECT_TRUE(clean({{"10.0.0.2", "nid001"}, {port}, 1}).empty());
   EXPECT_TRUE(is_there()) << "of another host";
-  EXPECT_TRUE(clean({{"10.1.0.1"}, {41753}, -100}).empty());
+  EXPECT_TRUE(clean({{"10.1.0.1"}, {port}, -100}).empty());
   EXPECT_TRUE(is_there()) << "older than the launcher that had this port";
-  EXPECT_TRUE(clean({{"nid001", "10.1.0.1"}, {41753}, 1}).empty());
+  EXPECT_TRUE(clean({{"nid001", "10.1.0.1"}, {port}, 1}).empty());
   EXPECT_FALSE(is_there());
   close(input[0]);
   close(input[1]);

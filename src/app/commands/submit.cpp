@@ -175,6 +175,18 @@ void place(JobRequest& request, const RunReport& report) {
   request.output = request.starts + "/output";
 }
 
+/// A line end in a name would end a line of the script, and what follows be a command of it.
+Result<void> check_names(const JobRequest& request) {
+  const auto is_control = [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f; };
+  for (const std::string* name : {&request.folder, &request.starts})
+    if (std::any_of(name->begin(), name->end(), is_control))
+      return fail(ErrorKind::usage, "--submit",
+                  fmt::format("{} has a line end or another control character in its name; start muster in another "
+                              "folder, or name another one with --output",
+                              printable_line(*name, 300)));
+  return {};
+}
+
 /// Variables that would override the script are hidden from our job.
 void forget_variables(const Submission& submission) {
   for (const auto& name : submission.scheduler->variables(submission.request)) unsetenv(name.c_str());
@@ -273,6 +285,7 @@ int submit_command(const RunOptions& options) {
   if (const std::string& why = submission->nodes.none_idle; !why.empty())
     return options.dry_run ? usage_error({ErrorKind::usage, "--nodes", why}) : miss_scheduled_run(options, report, why);
   place(submission->request, report);
+  if (auto fits = check_names(submission->request); !fits) return usage_error(fits.error());
   if (options.dry_run) {
     warn_of_actions(options.night);
     return show_script(*submission);

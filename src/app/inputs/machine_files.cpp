@@ -27,9 +27,10 @@ fs::path shipped_machines() {
 fs::path shipped_stand_ins() {
   const auto prefix = own_executable().parent_path().parent_path();
   std::error_code ignored;
-  for (const auto& candidate : {prefix / "lib" / "muster" / "selftest", fs::path(MUSTER_BUILT_STAND_INS)})
-    if (fs::is_directory(candidate, ignored)) return candidate;
-  return prefix / "lib" / "muster" / "selftest";
+  const auto installed = prefix / "lib" / "muster" / "selftest";
+  // An installed program must not load libraries from where it was once built.
+  const bool is_build = !prefix.empty() && fs::exists(prefix / "CMakeCache.txt", ignored);
+  return is_build && !fs::is_directory(installed, ignored) ? fs::path(MUSTER_BUILT_STAND_INS) : installed;
 }
 
 std::vector<std::string> known_machines() {

@@ -66,9 +66,10 @@ void clean_list(const char* variable) {
   for (const auto& entry : entries_of(variable)) {
     const auto writers = look_at_entry(entry, variable);
     if (writers.anyone.empty()) kept.push_back(entry);
-    if (!writers.any().empty())
+    const auto& named = writers.anyone.empty() ? writers.owner : writers.anyone;
+    if (!named.empty())
       add(writers.anyone.empty()
-              ? writers.any()
+              ? writers.owner
               : fmt::format("\"{}\" is left out, as {}", shown_place(entry), reason_against(entry, writers.anyone)));
   }
   if (words.empty()) return;
@@ -91,7 +92,11 @@ std::string whose_settings() {
 void leave_current_folder() {
   std::error_code error;
   const auto folder = fs::current_path(error);
-  if (error) return;
+  if (error) {
+    start_children_in("/");
+    return note_place("PWD", fmt::format("programs start in / instead of the current folder, which can't be read: {}",
+                                         error.message()));
+  }
   std::string why;
   if (::geteuid() == 0)
     why = reason_against(folder, find_path_writers(folder, {.trusted = with_installer().also}).any());

@@ -32,7 +32,7 @@ void name_other_owner(const fs::path& run) {
   static std::set<fs::path> named;
   const uid_t owner = other_owner(run);
   if (owner == static_cast<uid_t>(-1) || !named.insert(run).second) return;
-  fmt::print(stderr, "muster: the run folder {} belongs to user {}\n", printable_line(run.string(), 300), owner);
+  fmt::print(stderr, "muster: the run {} belongs to user {}\n", printable_line(run.string(), 300), owner);
 }
 
 /// The id of the last run of this folder; empty: there is none.
@@ -86,7 +86,10 @@ Result<PastRun> from_history(const std::string& name, const std::string& file) {
 
 fs::path find_run(const std::string& name) {
   std::error_code ignored;
-  if (fs::exists(name, ignored)) return name;
+  if (fs::exists(name, ignored)) {
+    name_other_owner(name);
+    return name;
+  }
   const fs::path runs = "muster-runs";
   if (fs::exists(runs / name, ignored)) {
     name_other_owner(runs / name);

@@ -39,11 +39,11 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   if (is_root) {
     auto there = parent;
     while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-    if (auto held = open_trusted(there); !held) return refuse_root(held.error());
+    if (auto held = open_trusted(there, {.has_root_group = true}); !held) return refuse_root(held.error());
   }
   if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
   if (is_root) {
-    auto opened = open_trusted(parent);
+    auto opened = open_trusted(parent, {.has_root_group = true});
     return opened ? std::move(opened) : refuse_root(opened.error());
   }
   // Folders further up may be those of a project, which another member owns (docs/security.md, "Remaining risks").

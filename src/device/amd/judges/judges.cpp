@@ -160,9 +160,15 @@ void judge_processes(const NodeView& node, const Device& gpu, Findings& findings
                                static_cast<double>(number_of(value.substr(0, space))) / (1u << 30)));
   }
   if (list.empty() || is_withheld(gpu)) return;
-  findings.push_back(
+  Finding used =
       about(node, {&gpu}, fmt::format("{} is used by others: {}", named(node, gpu), human_list(list)),
-            fmt::format("end what a former job left on {}; where jobs share GPUs, ask for them alone", node.host)));
+            fmt::format("end what a former job left on {}; where jobs share GPUs, ask for them alone", node.host));
+  // Outside of a job it may be that of another user, whose GPU it is.
+  if (node.job.count("SLURM_JOB_ID") == 0) {
+    used.verdict = Verdict::pass;
+    used.culprits.clear();
+  }
+  findings.push_back(std::move(used));
 }
 
 /// How MI300s are cut in parts: all of a node alike.
