@@ -180,7 +180,8 @@ struct LauncherSpec {
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
   /// The same on all of `nodes` at once, where each by itself would be a burden; nullptr: there is no such way. A node
-  /// that is not there may keep the others from answering: then they are reached one by one.
+  /// that is not there may keep the others from answering: then they are reached one by one. The launcher must begin
+  /// each line of their output with `N: `, the number of the task: a node could sign with the name of another one.
   Argv (*reach_all)(const LauncherIdentity&, std::span<const std::string> nodes, const Argv& command,
                     const Argv& options) = nullptr;
   /// In which a command that reach_all started finds the node's name, as given in `nodes`.

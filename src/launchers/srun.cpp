@@ -229,10 +229,11 @@ Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& 
   return beside(identity, one, command);
 }
 
-/// One step for all: hundreds of them at once are a load on slurmctld. The step goes on where a node fails.
+/// One step for all: hundreds of them at once are a load on slurmctld. The step goes on where a node fails. `--label`:
+/// no node can answer in the name of another.
 Argv reach_all(const LauncherIdentity& identity, std::span<const std::string> nodes, const Argv& command, const Argv&) {
   auto argv = beside(identity, nodes, command);
-  argv.insert(argv.begin() + 1, {"--no-kill", "--kill-on-bad-exit=0", "--wait=0"});
+  argv.insert(argv.begin() + 1, {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--label"});
   return argv;
 }
 

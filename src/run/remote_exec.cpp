@@ -166,6 +166,20 @@ class JointCommand {
     process_->end(1);
   }
   [[nodiscard]] const std::string* answer_of(const std::string& node) const { return reported_.answer_of(node); }
+  /// On standard error: which answers are not believed.
+  void name_forged_answers() const {
+    std::vector<std::string> unsigned_nodes;
+    for (const auto& node : away_) {
+      const auto tasks = reported_.tasks_of(node);
+      if (tasks == 0) unsigned_nodes.push_back(node);
+      if (tasks > 1)
+        print_note(fmt::format("{} nodes answered in the name of {}, which is asked again alone", tasks, node));
+    }
+    for (const auto& names : reported_.dropped())
+      print_note(
+          fmt::format("one node answered in the name of {}: none of its answers counts; no other answer came from {}",
+                      human_list(names), human_list(unsigned_nodes)));
+  }
   void finish(Loop& loop) {
     if (!process_ || has_ended_) return;
     const double until = monotonic_seconds() + 2;
@@ -174,6 +188,8 @@ class JointCommand {
   }
 
  private:
+  static void print_note(const std::string& note) { fmt::print(stderr, "muster: {}\n", printable_line(note, 1000)); }
+
   std::vector<std::string> away_;
   TaggedLines reported_;
   double changed_ = 0;
@@ -187,6 +203,7 @@ std::vector<NodeAnswer> ask_nodes(Loop& loop, const RemoteExec& reach, const std
                                   const Argv& arguments, double deadline_s, double straggling_s) {
   JointCommand joint(loop, reach, nodes, arguments);
   joint.wait(loop, deadline_s, straggling_s);
+  joint.name_forged_answers();
   std::vector<RemoteCommand> remote_commands(nodes.size());
   std::size_t next = 0;
   std::size_t running = 0;

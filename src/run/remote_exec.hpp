@@ -43,7 +43,8 @@ struct NodeAnswer {
 /// Runs `muster node <arguments>` on every node: on all at once where the launcher can, in at most `deadline_s`; where
 /// that brings no answer by itself, at most 256 at a time, each at most `deadline_s`. Turns `loop` until all have
 /// answered or run out of time. Answers in the order of `nodes`. When most have answered and `straggling_s` passed
-/// since the last one did, the others are taken for nodes that will not answer together with others.
+/// since the last one did, the others are taken for nodes that will not answer together with others. A node in whose
+/// name another one answered is asked alone, too; standard error names it.
 [[nodiscard]] std::vector<NodeAnswer> ask_nodes(Loop& loop, const RemoteExec& reach,
                                                 const std::vector<std::string>& nodes, const Argv& arguments,
                                                 double deadline_s, double straggling_s = 1.5);

@@ -281,8 +281,8 @@ TEST(Srun, ReachesANodeBesideARunningLaunch) {
 TEST(Srun, ReachesManyNodesByOneStep) {
   const std::vector<std::string> nodes{"nid001", "nid002", "nid004"};
   EXPECT_EQ(shell_line(srun().reach_all(slurm(), nodes, {"/opt/muster", "node", "autopsy"}, {"--cpu-bind=cores"})),
-            "/usr/bin/srun --no-kill --kill-on-bad-exit=0 --wait=0 --overlap --mpi=none --cpu-bind=none --nodes=3 "
-            "--ntasks=3 --gpus=0 --export=ALL --ntasks-per-node=1 --input=none '--nodelist=nid[001-002,004]' "
+            "/usr/bin/srun --no-kill --kill-on-bad-exit=0 --wait=0 --label --overlap --mpi=none --cpu-bind=none "
+            "--nodes=3 --ntasks=3 --gpus=0 --export=ALL --ntasks-per-node=1 --input=none '--nodelist=nid[001-002,004]' "
             "/opt/muster node autopsy");
   EXPECT_EQ(srun().node_variable, "SLURMD_NODENAME");
 }

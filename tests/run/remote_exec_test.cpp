@@ -52,9 +52,11 @@ TEST(RemoteExec, ManyNodesAreAskedInTurns) {
 Argv together(const LauncherIdentity&, std::span<const std::string> nodes, const Argv&, const Argv&) {
   std::string script = "echo asked >&2;";
   for (const auto& node : nodes) {
-    if (node == "good") script += "echo '@good ={\"cores\": 8}'; echo '@good .';";
-    if (node == "half") script += "echo '@half +{\"cores\"';";
-    if (node == "last") script += "echo '@last ={\"cores\": 2}'; echo '@last .'; sleep 60;";
+    if (node == "good") script += "echo ' 0: @good ={\"cores\": 8}'; echo ' 0: @good .';";
+    if (node == "half") script += "echo ' 1: @half +{\"cores\"';";
+    if (node == "last") script += "echo '12: @last ={\"cores\": 2}'; echo '12: @last .'; sleep 60;";
+    if (node == "liar") script += "echo '13: @good .'; echo '13: @half .';";
+    if (node == "other") script += "echo '14: @good .';";
     if (node == "refused") return {"sh", "-c", "exit 1"};
   }
   return {"sh", "-c", script};
@@ -95,6 +97,26 @@ TEST(RemoteExec, ACommandThatHangsBehindTheAnswersIsNotWaitedFor) {
   const auto answers = ask_jointly({"good", "last", "other"}, 60);
   EXPECT_TRUE(answers[2].answered) << "alone";
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
+}
+
+TEST(RemoteExec, WhoAnswersForTwoNodesChangesNoAnswer) {
+  testing::internal::CaptureStderr();
+  const auto answers = ask_jointly({"liar", "good", "half"}, 20);
+  const auto printed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(last_object(answers[0].out), "{\"cores\": 4}") << "alone";
+  EXPECT_EQ(last_object(answers[1].out), "{\"cores\": 8}") << "together";
+  EXPECT_EQ(last_object(answers[2].out), "{\"cores\": 4}") << "alone";
+  EXPECT_EQ(printed,
+            "muster: one node answered in the name of good and half: none of its answers counts; no other answer came "
+            "from liar\n");
+}
+
+TEST(RemoteExec, WhereTwoAnswerForOneNodeItIsAskedAlone) {
+  testing::internal::CaptureStderr();
+  const auto answers = ask_jointly({"other", "good", "half"}, 20);
+  const auto printed = testing::internal::GetCapturedStderr();
+  for (const auto& answer : answers) EXPECT_EQ(last_object(answer.out), "{\"cores\": 4}") << answer.node;
+  EXPECT_EQ(printed, "muster: 2 nodes answered in the name of good, which is asked again alone\n");
 }
 
 TEST(RemoteExec, LastObjectIsTheLastLineThatBeginsWithABrace) {
