@@ -12,11 +12,11 @@ namespace muster::srun {
 inline constexpr std::string_view refusal = "srun: fatal: ";
 
 /// For every launcher that starts a step.
-inline constexpr std::array<std::string_view, 15> of_steps{
+inline constexpr std::array<std::string_view, 16> of_steps{
     "SRUN_CPUS_PER_TASK",     "SLURM_CPU_BIND",      "SLURM_CPU_BIND_TYPE",  "SLURM_CPU_BIND_LIST",
     "SLURM_CPU_BIND_VERBOSE", "SLURM_EXACT",         "SLURM_HINT",           "SLURM_THREADS_PER_CORE",
     "SLURM_GPU_BIND",         "SLURM_GPUS_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_CPUS_PER_GPU",
-    "SLURM_GPUS_PER_SOCKET",  "SLURM_TRES_PER_TASK", "SLURM_TRES_BIND"};
+    "SLURM_GPUS_PER_SOCKET",  "SLURM_TRES_PER_TASK", "SLURM_TRES_BIND",      "SLURM_LABELIO"};
 
 /// For srun itself: Open MPI counts its slots by SLURM_CPUS_PER_TASK.
 inline constexpr auto of_srun = [] {
