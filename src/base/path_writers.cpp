@@ -87,7 +87,7 @@ class WriterWalk {
     if (way.is_absolute()) enter("/");
   }
 
-  /// False: there is no such part.
+  /// False: the part does not exist.
   bool step() {
     const auto name = names_.back();
     names_.pop_back();

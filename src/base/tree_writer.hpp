@@ -27,7 +27,7 @@ class TreeWriter {
   void replace(const std::string& name, std::string_view text);
   /// A symbolic link at `path` to `target`, both below the root.
   void link(const std::string& path, const std::string& target);
-  /// A file or a folder of the folder itself, with all that is in it; what is not there is no failure.
+  /// A file or a folder of the folder itself, with all that is in it. One that does not exist is not an error.
   void remove(const std::string& name);
 
   /// What is in it.
