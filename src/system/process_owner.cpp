@@ -25,16 +25,19 @@ std::string first_value(const std::string& pid, std::string_view name) {
 
 }  // namespace
 
-bool is_own_process(int pid) {
-  const auto text = read_file(fmt::format("/proc/{}/status", pid));
-  if (!text) return false;
-  for (const std::string_view line : lines(*text)) {
+bool is_status_of_this_user(std::string_view status) {
+  for (const std::string_view line : lines(status)) {
     if (!line.starts_with("Uid:")) continue;
     // Real, effective, saved, for files: those of a program that is set-uid differ.
     const std::vector<std::string> users = split(trim(line.substr(4)), '\t');
     return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
   }
   return false;
+}
+
+bool is_own_process(int pid) {
+  const auto text = read_file(fmt::format("/proc/{}/status", pid));
+  return text && is_status_of_this_user(*text);
 }
 
 bool is_agent_of_this_launch(int pid, std::string_view secret) {

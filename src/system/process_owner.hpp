@@ -6,7 +6,10 @@
 
 namespace muster {
 
-/// Whether its real and effective user are those of this process; false where it is gone.
+/// Whether the real and effective user in the text of a `/proc/PID/status` are those of this process.
+[[nodiscard]] bool is_status_of_this_user(std::string_view status);
+
+/// The same of a process of this machine; false where it is gone.
 [[nodiscard]] bool is_own_process(int pid);
 
 /// Whether it runs the program of this process as the same user, with the same value of `secret` (`NAME`) in its first

@@ -134,7 +134,8 @@ TEST_F(AmdTree, ProcessesThatHoldMemory) {
   };
   process("4242", "python", "8589934592");
   process("4243", "muster-rank", "8589934592");
-  put("proc/4243/status", "Name:\tmuster-rank\nUid:\t" + std::to_string(::geteuid()) + "\t0\t0\t0\n");
+  put("proc/4243/status",
+      "Name:\tmuster-rank\nUid:\t" + std::to_string(::getuid()) + "\t" + std::to_string(::geteuid()) + "\t0\t0\n");
   process("4246", "muster-miner", "8589934592");
   put("proc/4246/status", "Name:\tmuster-miner\nUid:\t65533\t65533\t65533\t65533\n");
   process("4244", "rdcd", "4096");

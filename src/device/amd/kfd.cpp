@@ -1,13 +1,12 @@
 // KFD, the computing half of amdgpu: /sys/class/kfd/kfd. Its GPUs, the links between them, and who uses them.
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
-#include <unistd.h>
 
 #include "device/amd/files.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/parse.hpp"
+#include "system/process_owner.hpp"
 
 namespace muster {
 
@@ -188,18 +187,14 @@ void add_parts(const Machine& machine, const std::vector<Node>& nodes, Inventory
 /// Memory below this is what a runtime takes that waits, or a monitor.
 constexpr std::uint64_t least_bytes = 16u << 20;
 
-/// Any user can give a program that name. Of a described machine no process has an owner.
-bool is_of_this_user(const Machine& machine, const std::string& pid) {
-  const std::string status = machine.text(fmt::format("proc/{}/status", pid));
-  const auto at = status.find("\nUid:");
-  return at != status.npos && std::strtoul(status.c_str() + at + 5, nullptr, 10) == ::geteuid();
-}
-
-/// Ranks of this program are not strangers. A number that /proc does not know is another container's.
+/// Ranks of this program are not strangers, but any user can give a program their name. A number that /proc does not
+/// know is another container's.
 void add_processes(const Machine& machine, const std::vector<Node>& nodes, Inventory& inventory) {
   for (const std::string& pid : machine.names(processes)) {
     const std::string name = machine.text(fmt::format("proc/{}/comm", pid));
-    if (name.empty() || (name.rfind("muster", 0) == 0 && is_of_this_user(machine, pid))) continue;
+    if (name.empty() ||
+        (name.rfind("muster", 0) == 0 && is_status_of_this_user(machine.text(fmt::format("proc/{}/status", pid)))))
+      continue;
     for (const Node& node : nodes) {
       if (!node.address) continue;
       const std::string id = machine.text(fmt::format("{}/{}/gpu_id", topology, node.name));

@@ -315,10 +315,13 @@ Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Arg
 
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {
   LauncherNotice notice;
-  const std::string message = in_one_line(text);
   // Intel MPI's also ends with 0 where ranks finish without their daemon.
-  if (status == 0 && is_intel(identity)) explain_lost_daemon(message, reports_kill(text), notice);
-  if (status == 0) return notice;
+  if (status == 0 && !is_intel(identity)) return notice;
+  const std::string message = in_one_line(text);
+  if (status == 0) {
+    explain_lost_daemon(message, reports_kill(text), notice);
+    return notice;
+  }
   const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(message, notice) : find_mpich_rank(message, notice);
   if (!is_rank) explain_launch(message, reports_kill(text), notice);
   // Where a rank called abort, prterun ends with its status and does not print it.
