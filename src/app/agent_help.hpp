@@ -12,7 +12,7 @@ The agent of muster: one rank of a job. `muster` starts it through a launcher; t
 
 Environment: MUSTER_TAG names the launch, whose processes have MUSTER_TAG_SECRET as well, MUSTER_WIRE is the driver's
 address (host:port, several separated by commas; empty: standard input and output), MUSTER_KEY is the key of the
-launch, MUSTER_WORLD is the number of ranks, MUSTER_PATH is the PATH to go back to where a launcher has put folders
+launch (rank 0 reads a second one on its standard input), MUSTER_WORLD is the number of ranks, MUSTER_PATH is the PATH to go back to where a launcher has put folders
 before it.
 )";
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "run/messages.hpp"
 #include "run/other_mpi.hpp"
 #include "run/plugins.hpp"
+#include "run/rank_key.hpp"
 #include "run/shared_folder.hpp"
 #include "run/start_complaint.hpp"
 #include "run/watchdog.hpp"
@@ -42,6 +44,9 @@
 namespace muster {
 
 namespace {
+
+/// Launchers hand it on while they start ranks; MPI_Init is done by then.
+constexpr double key_patience_s = 10;
 
 /// MPI libraries end a process without a reason where they get fewer. Measured for `hello` on one node, beside the
 /// three standard streams: 20 at a time with Open MPI 4.1, whatever the number of ranks; with MPICH 4.0, 28 with two
@@ -210,6 +215,9 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
   auto comm = MpiComm::world();
   if (!comm) return tl::unexpected(comm.error());
   if (auto taken = take_orders_from_environment(**comm, hooks); !taken) hooks.refusal = to_string(taken.error());
+  if ((*comm)->rank() == 0 && !hooks.key.is_empty())
+    if (const LaunchKey key = take_key_of_rank_0(STDIN_FILENO, hooks.key, key_patience_s); !key.is_empty())
+      hooks.key = key;
   const int status = run_agent(**comm, recorder, hooks);
   // Peers may wait for this rank in a case for ever; only this rank can notify them.
   if (status == 2) mpi_abort(status);

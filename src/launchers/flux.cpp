@@ -95,6 +95,8 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
   // Its own default leaves all ranks of a node on all cores of the job.
   if (!chooses_affinity(options) && (shape.oversubscribed || shape.binding.kind != BindKind::none))
     argv.push_back("--setopt=cpu-affinity=" + affinity(shape));
+  // By default every task gets a copy.
+  if (!chooses(options, "--input")) argv.emplace_back("--input=0");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return made;
 }
@@ -123,6 +125,7 @@ LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int s
 extern const LauncherSpec launcher_flux{
     .name = "flux",
     .summary = "flux run, inside of a Flux instance.",
+    .gives_input_to_rank_0 = true,  // --input=0
     .program = "flux",
     .ask = ask,
     .identify = identify,

@@ -32,6 +32,7 @@ extern const LauncherSpec launcher_local{
     .name = "local",
     .summary = "One rank on this machine, started directly.",
     .most_ranks = 1,
+    .gives_input_to_rank_0 = true,
     .program = "",
     .command = command,
     .binder = binder,

@@ -245,6 +245,7 @@ extern const LauncherSpec launcher_srun{
     .needs_allocation = true,
     .selects_gpus = true,
     .reads_greetings_in_turn = false,
+    .gives_input_to_rank_0 = true,  // --input=0
     .program = "srun",
     .ask = ask,
     .identify = identify,

@@ -77,8 +77,8 @@ const GpuVendor* vendor_by_prefix(Terms GpuVendor::*terms, std::string_view text
 }
 
 bool is_gpu_service(std::string_view process) {
-  return vendor_with(&GpuVendor::services, [&](std::string_view one) { return process.find(one) != process.npos; }) !=
-         nullptr;
+  process.remove_prefix(std::min(process.find_first_not_of(" 0123456789"), process.size()));
+  return process.find(" of user ") == process.npos && vendor_by_prefix(&GpuVendor::services, process) != nullptr;
 }
 
 }  // namespace muster

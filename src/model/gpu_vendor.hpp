@@ -112,7 +112,8 @@ struct GpuVendor {
 [[nodiscard]] bool is_any_vendors(Terms GpuVendor::*terms, std::string_view word);
 /// The first vendor of whose `terms` one begins `text`; nullptr: none.
 [[nodiscard]] const GpuVendor* vendor_by_prefix(Terms GpuVendor::*terms, std::string_view text);
-/// A service of a vendor's, not a leftover of a job.
+/// `4242 nv-hostengine (12 MiB)`: a service of a vendor's, not a leftover of a job. `4243 nv-hostengine of user 1003
+/// (9 MiB)` is none.
 [[nodiscard]] bool is_gpu_service(std::string_view process);
 
 }  // namespace muster

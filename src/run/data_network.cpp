@@ -113,6 +113,14 @@ std::vector<NetworkCall> calls_of(const std::vector<NetworkPlace>& own,
   return calls;
 }
 
+void keep_own_calls(const std::vector<NodePlaces>& nodes, const std::string& node, std::vector<NetworkCall>& calls) {
+  std::set<std::string> own;
+  for (const NodePlaces& one : nodes)
+    if (one.node == node)
+      for (const NetworkPlace& place : one.places) own.insert(place.address);
+  std::erase_if(calls, [&](const NetworkCall& call) { return own.count(call.from) == 0; });
+}
+
 namespace {
 
 struct CallResults {

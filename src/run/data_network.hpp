@@ -39,6 +39,9 @@ struct NetworkCall {
 /// Makes these calls from this machine, all at once, in at most 2.5 s: TCP to a port at which nothing listens.
 void make_calls(std::vector<NetworkCall>& calls);
 
+/// Leaves out calls from addresses that `node` does not have: it answers for itself alone. Pure.
+void keep_own_calls(const std::vector<NodePlaces>& nodes, const std::string& node, std::vector<NetworkCall>& calls);
+
 /// A node that its neighbours reach over the remote shell's network at most.
 struct CutOffNode {
   std::string node;

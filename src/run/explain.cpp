@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
+#include "run/per_node.hpp"
 
 namespace muster {
 
@@ -62,10 +63,13 @@ Finding no_rank_left(const FailureContext& context) {
   return finding;
 }
 
-/// The scheduler took the nodes away from all ranks: what they left behind is a consequence.
+/// The scheduler took the nodes away from all ranks: what they left behind is a consequence. Ranks write where the
+/// launcher does: a node that the message counts as failed, and that answered afterwards, was named by one of them.
 Explained ended_by_scheduler(const FailureContext& context) {
   const LauncherNotice& notice = context.failure.notice;
   if (!notice.is_first_cause || notice.sentence.empty()) return std::nullopt;
+  const auto answers = [&](const NodeAutopsy& node) { return node.answered && is_same_node(node.node, notice.node); };
+  if (std::any_of(context.failure.nodes.begin(), context.failure.nodes.end(), answers)) return std::nullopt;
   Finding finding;
   finding.reason = fmt::format("{} ({})", notice.sentence, death_place(context.failure, nullptr));
   finding.remedy = notice.remedy;

@@ -18,6 +18,7 @@
 #include "run/line_tasks.hpp"
 #include "run/node_names.hpp"
 #include "run/plugins.hpp"
+#include "run/rank_key.hpp"
 #include "run/remote_exec.hpp"
 #include "system/asked_binding.hpp"
 #include "system/hwloc_display.hpp"
@@ -39,6 +40,7 @@ constexpr std::size_t most_before_hello = 64u << 10;
 constexpr std::size_t most_strangers = 32;
 constexpr std::size_t most_strangers_unread = 128;
 constexpr double stranger_patience_s = 10;
+constexpr double key_patience_s = 5;
 /// For the launcher's pipes, files, and what looks at a launch that failed.
 constexpr std::size_t descriptors_of_a_launch = 28;
 
@@ -237,8 +239,8 @@ AgentCommand Launch::agent_command() const {
   return command;
 }
 
-std::vector<std::byte> Launch::job_frame() const {
-  return FrameSealer(key_, FrameSender::driver)
+std::vector<std::byte> Launch::job_frame(const LaunchKey& key) const {
+  return FrameSealer(key, FrameSender::driver)
       .seal(static_cast<std::uint8_t>(MessageType::job),
             encode(JobMessage{order_.items, options_.is_simulated, options_.deadlines.gap_s,
                               options_.deadlines.finish_s}));
@@ -289,9 +291,9 @@ Result<void> Launch::start() {
   // The user's own line sees what it would see without muster.
   if (options_.line == nullptr)
     process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());
-  // Also on standard input, for an agent that can't reach us over TCP.
-  const auto job = job_frame();
-  process.stdin_text.assign(reinterpret_cast<const char*>(job.data()), job.size());
+  // The job also on standard input, for an agent that can't reach us over TCP.
+  for (const auto& frame : {key_frame(key_, key_of_rank_0_), job_frame(key_of_rank_0_)})
+    process.stdin_text.append(reinterpret_cast<const char*>(frame.data()), frame.size());
   process.on_stdout = [this](std::span<const char> chunk) {
     stdout_decoder_.feed(as_bytes(chunk));
     // Programs that ranks start may print what looks like frames; it is skipped.
@@ -401,9 +403,11 @@ void Launch::drop_strangers() {
 /// Nothing is taken behind a frame that is not of the sender, also where one read brings both.
 bool Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {
   while (const auto outer = decoder.next()) {
-    const auto frame = opener_.open(*outer);
+    auto frame = opener_of_rank_0_.open(*outer);
+    const bool is_proven = frame.has_value();
+    if (!is_proven) frame = opener_.open(*outer);
     if (!frame) return false;
-    take(*frame, from);
+    take(*frame, from, is_proven);
   }
   return true;
 }
@@ -415,14 +419,16 @@ void Launch::note_tampering() {
   refusal_remedy_ = "check what else has access to the network between the nodes and this one";
 }
 
-void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
+void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven) {
   // After its deadline results of a launch are ignored: ending it makes stopped ranks continue, and late work must not
   // pass.
   if (past_deadline_ || is_stopped_ || !refusal_.empty()) return;
   const auto type = static_cast<MessageType>(frame.type);
-  if (type == MessageType::hello) return take_hello(frame, from);
+  if (type == MessageType::hello) return take_hello(frame, from, is_proven);
   // One way alone, the one by which hello came: TCP, or standard output where rank 0 could not connect.
-  if (!is_greeted_ || from != wire_) return;
+  if (!is_greeted_ || from != wire_ || is_proven != is_proven_) return;
+  // A case is judged by the world that it ran in.
+  if (!world_ && type != MessageType::world && type != MessageType::refused) return;
   switch (type) {
     case MessageType::refused:
       take_refusal({reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()});
@@ -431,8 +437,7 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
       return take_world(frame, from);
     case MessageType::case_begin: {
       const auto item = decode_case_begin(frame.payload);
-      // A case is judged by the world that it ran in.
-      if (!world_ || !item || *item < 0 || *item >= static_cast<int>(order_.items.size()) || item_ >= 0) return;
+      if (!item || *item < 0 || *item >= static_cast<int>(order_.items.size()) || item_ >= 0) return;
       item_ = *item;
       parts_.clear();
       enter(LaunchStage::in_case, order_.timeouts[static_cast<std::size_t>(item_)]);
@@ -459,12 +464,36 @@ void Launch::take_refusal(std::string_view text) {
   if (end + 1 < text.size()) refusal_remedy_ = printable_line(text.substr(end + 1));
 }
 
-void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
+/// A program on another node, where the launch's key is, could call in the name of rank 0. A line of the user's own, a
+/// wrapper, and a launcher that is a script of the site may keep standard input from rank 0.
+bool Launch::needs_key_of_rank_0() const {
+  return launcher_.gives_input_to_rank_0 && options_.line == nullptr && options_.wrapper.empty() && !is_all_here();
+}
+
+void Launch::wait_for_key() {
+  wait_for_key_ = loop_.after(key_patience_s, [this] {
+    if (is_proven_ || !refusal_.empty()) return;
+    refusal_ = "a program called as rank 0 without the key that muster hands to rank 0 on its standard input";
+    refusal_remedy_ =
+        "leave out options that keep standard input from rank 0 (-J); without such options, something on a node of "
+        "this "
+        "launch called in the name of rank 0";
+  });
+}
+
+void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven) {
   const auto hello = decode_hello(frame.payload);
-  if (!hello || world_) return;
+  if (!hello || is_proven_ > is_proven) return;
+  if (world_ && is_proven && !is_proven_ && refusal_.empty()) {
+    refusal_ =
+        "two programs called as rank 0; the first one did not have the key that rank 0 reads on its standard input";
+    refusal_remedy_ = "something on a node of this launch called in the name of rank 0; look at what runs there";
+  }
+  if (world_) return;
   // Of several worlds of size 1, each with a rank 0 of its own, each calls; the refusal that follows ends it.
   wire_ = from;
   is_greeted_ = true;
+  is_proven_ = is_proven;
   for (Caller& caller : callers_)
     if (caller.connection == from) caller.is_known = true;
   if (hello->muster_version == MUSTER_VERSION) return;
@@ -475,6 +504,7 @@ void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Conn
 void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
   auto world = decode_world(frame.payload);
   if (!world || world_) return;
+  if (!is_proven_ && needs_key_of_rank_0()) return wait_for_key();
   world_ = std::move(*world);
   const auto& nodes = order_.shape.nodes;
   if (!order_.takes_any_world && !options_.is_simulated)
@@ -486,7 +516,7 @@ void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Conn
   refusal_remedy_ = "leave out options that place ranks (-J), and name nodes that are different machines";
   if (!refusal_.empty()) return;
   stop_listening();
-  if (from) from->send(job_frame());
+  if (from) from->send(job_frame(is_proven_ ? key_of_rank_0_ : key_));
   enter(LaunchStage::gap, options_.deadlines.gap_s);
   if (events_.on_world) events_.on_world(*world_);
 }

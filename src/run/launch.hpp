@@ -103,11 +103,14 @@ class Launch {
   void drop_strangers();
   void stop_listening();
   /// False where a frame was not sealed by an agent of this launch, or came out of order.
+  [[nodiscard]] bool needs_key_of_rank_0() const;
   bool take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
   void note_tampering();
-  void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  /// `is_proven`: the sender has the key of rank 0.
+  void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven);
   void take_refusal(std::string_view text);
-  void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven);
+  void wait_for_key();
   void take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   /// Why the ranks are not where they were asked for; empty: they are.
   [[nodiscard]] std::string misplaced() const;
@@ -116,7 +119,7 @@ class Launch {
   void take_part(const Frame& frame);
   void take_case_end(const Frame& frame);
   void note_trouble(const Error& error);
-  [[nodiscard]] std::vector<std::byte> job_frame() const;
+  [[nodiscard]] std::vector<std::byte> job_frame(const LaunchKey& key) const;
 
   Loop& loop_;
   const LauncherSpec& launcher_;
@@ -126,12 +129,16 @@ class Launch {
   LaunchEvents events_;
 
   LaunchKey key_ = LaunchKey::random();
+  LaunchKey key_of_rank_0_ = LaunchKey::random();
   FrameOpener opener_{key_, FrameSender::agent};
+  FrameOpener opener_of_rank_0_{key_of_rank_0_, FrameSender::agent};
   Argv argv_;
   SimulatedLaunch simulated_;
   std::unique_ptr<Listener> listener_;
   std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
   bool is_greeted_ = false;                     ///< hello came; over standard output where `wire_` is null
+  bool is_proven_ = false;                      ///< hello came with the key of rank 0
+  std::shared_ptr<Loop::Timer> wait_for_key_;   ///< something without it sent a world
   std::vector<Caller> callers_;
   bool is_flooded_ = false;  ///< more strangers called than are kept
   std::shared_ptr<Loop::Timer> look_at_callers_;

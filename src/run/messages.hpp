@@ -21,6 +21,7 @@ enum class MessageType : std::uint8_t {
   case_part = 6,   ///< rank 0: item index (u32), then observations, each length (u32) and encode(Observation)
   case_end = 7,    ///< rank 0: item index (u32), seconds (f64)
   finish = 8,      ///< rank 0: all work done, about to finalize; empty
+  key = 9,         ///< driver -> rank 0, on standard input alone: 32 bytes (run/rank_key.hpp)
   // In the spool only:
   plan = 32,     ///< Plan and run header
   record = 33,   ///< {item, repetition, launch, findings, seconds, finished} around the parts before it
@@ -34,9 +35,9 @@ inline constexpr const char* env_wire = "MUSTER_WIRE";              ///< host:po
 inline constexpr const char* env_key = "MUSTER_KEY";                ///< LaunchKey; frames are sealed with it
 inline constexpr const char* env_path = "MUSTER_PATH";  ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_bundled_path =
-    "MUSTER_BUNDLED_LIBRARY_PATH";                              ///< LD_LIBRARY_PATH as it was before that of a bundle
+    "MUSTER_BUNDLED_LIBRARY_PATH";                                ///< LD_LIBRARY_PATH as it was before that of a bundle
 inline constexpr const char* env_mpi_files = "MUSTER_MPI_FILES";  ///< of the agent's MPI, for its probes
-inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
+inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";    ///< of the user's launch line, from torchrun on
 /// Its options, which `environment` judges (config/torchrun_options.hpp).
 inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 /// What a shell of that line does before its program, and muster does not carry out.

@@ -149,8 +149,11 @@ std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach, cons
   std::vector<std::string> asked;
   for (const NodePlaces& one : places) asked.push_back(one.node);
   std::vector<NetworkCall> calls;
-  for (const auto& answer : ask_nodes(loop, reach, asked, words, calls_s + ask_places_s, calls_s + 1.5))
-    for (NetworkCall& call : calls_in(answer_in(answer))) calls.push_back(std::move(call));
+  for (const auto& answer : ask_nodes(loop, reach, asked, words, calls_s + ask_places_s, calls_s + 1.5)) {
+    auto of_node = calls_in(answer_in(answer));
+    keep_own_calls(places, answer.node, of_node);
+    calls.insert(calls.end(), of_node.begin(), of_node.end());
+  }
   std::vector<LostNode> lost;
   for (const CutOffNode& one : find_cut_off(places, calls)) lost.push_back(lost_to_network(one));
   return lost;

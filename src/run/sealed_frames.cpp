@@ -64,6 +64,14 @@ Result<LaunchKey> LaunchKey::from_hex(std::string_view text) {
   return key;
 }
 
+Result<LaunchKey> LaunchKey::from_bytes(std::span<const std::byte> bytes) {
+  if (bytes.size() != size) return fail(ErrorKind::usage, "", "a launch key has 32 bytes");
+  LaunchKey key;
+  std::memcpy(key.bytes_.data(), bytes.data(), size);
+  key.is_set_ = true;
+  return key;
+}
+
 Result<LaunchKey> LaunchKey::take_from_environment(const char* name) {
   char* const text = std::getenv(name);
   if (text == nullptr) return LaunchKey();

@@ -36,6 +36,8 @@ class LaunchKey {
   [[nodiscard]] static LaunchKey random();
   /// 64 hexadecimal digits; empty text gives an empty key. Fails with kind `usage`.
   [[nodiscard]] static Result<LaunchKey> from_hex(std::string_view text);
+  /// Fails with kind `usage` where these are not 32 bytes.
+  [[nodiscard]] static Result<LaunchKey> from_bytes(std::span<const std::byte> bytes);
   /// Takes the key out of the environment: it is overwritten where the kernel shows it (/proc/PID/environ) and unset.
   /// Call it before any thread or child starts.
   [[nodiscard]] static Result<LaunchKey> take_from_environment(const char* name);

@@ -1,5 +1,6 @@
 #include "system/process_owner.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <string>
 #include <unistd.h>
@@ -23,16 +24,31 @@ std::string first_value(const std::string& pid, std::string_view name) {
   return {};
 }
 
+/// Real, effective, saved, for files: those of a program that is set-uid differ.
+std::vector<std::string> users_in(std::string_view status) {
+  for (const std::string_view line : lines(status))
+    if (line.starts_with("Uid:")) return split(trim(line.substr(4)), '\t');
+  return {};
+}
+
 }  // namespace
 
 bool is_status_of_this_user(std::string_view status) {
-  for (const std::string_view line : lines(status)) {
-    if (!line.starts_with("Uid:")) continue;
-    // Real, effective, saved, for files: those of a program that is set-uid differ.
-    const std::vector<std::string> users = split(trim(line.substr(4)), '\t');
-    return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
-  }
-  return false;
+  const auto users = users_in(status);
+  return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
+}
+
+std::string of_ordinary_user_in(std::string_view status) {
+  constexpr unsigned long first_ordinary = 1000;
+  const auto users = users_in(status);
+  if (users.size() != 4) return {};
+  const unsigned long user = std::strtoul(users[0].c_str(), nullptr, 10);
+  return user < first_ordinary || user == ::getuid() ? std::string() : fmt::format(" of user {}", user);
+}
+
+std::string of_ordinary_user(int pid) {
+  const auto text = read_file(fmt::format("/proc/{}/status", pid));
+  return text ? of_ordinary_user_in(*text) : std::string();
 }
 
 bool is_own_process(int pid) {

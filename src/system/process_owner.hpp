@@ -2,6 +2,7 @@
 /// wait without end (FUSE), so that they are read of own processes alone.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -9,8 +10,15 @@ namespace muster {
 /// Whether the real and effective user in the text of a `/proc/PID/status` are those of this process.
 [[nodiscard]] bool is_status_of_this_user(std::string_view status);
 
-/// The same of a process of this machine; false where it is gone.
+/// ` of user 1003`, its real user, who started it; empty: this user, root, or a system account (below 1000, as daemons
+/// have them).
+[[nodiscard]] std::string of_ordinary_user_in(std::string_view status);
+
+/// Whether a process of this machine is of this user; false where it is gone.
 [[nodiscard]] bool is_own_process(int pid);
+
+/// As of_ordinary_user_in, of a process of this machine; empty also where it is gone.
+[[nodiscard]] std::string of_ordinary_user(int pid);
 
 /// Whether it runs the program of this process as the same user, with the same value of `secret` (`NAME`) in its first
 /// environment: anyone can start a program with the public tag of a launch. False where it is gone.

@@ -11,6 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
+from forged_rank import ForgedRank  # noqa: E402
 from on_gate import GateRun  # noqa: E402
 from support import Run, check, ten_cases  # noqa: E402
 
@@ -102,6 +103,25 @@ class ForgedAnswers(support.EndToEnd):
         self.forge("inventory", "printf '@nid003 .\\n'; head -c 100000 /dev/zero | tr '\\0' x; printf '\\n@nid004 .\\n'; seq 20000")
         run = self.finished(GateRun, check("hello", probe="hello", ranks=1), "--print", "json", need=4)
         self.assertEqual(json.loads(run.stdout)["not_good"], [], run.story())
+
+    def test_rank_0(self):
+        """A fault of nid003 is seen, whatever a node with another rank sends in the name of rank 0."""
+        forged = ForgedRank(self.cluster, "nid003")
+        forged.record(self.cluster.argv_on_login(["mpirun", "--host", ",".join(NODES), "-np", "4"]))
+        forged.begin(HOSTILE)
+        try:
+            run = self.finished(Run, forged.check)
+        finally:
+            forged.end(HOSTILE)
+        self.assertTrue(forged.done.exists(), run.story())
+        self.assertEqual((run.status, run.case("task")["verdict"]), (1, "fail"), run.story())
+        self.assertEqual([one["node"] for one in run.case("task")["culprits"]], ["nid003"], run.story())
+
+    def test_standard_input_for_another_rank(self):
+        """Then nothing shows which one rank 0 is."""
+        run = self.finished(Run, check("hello", probe="hello", ranks=1), "-J=--input=1")
+        self.assertEqual((run.status, run.case("hello")["verdict"]), (2, "error"), run.story())
+        self.assertIn("called as rank 0 without the key that muster hands to rank 0 on its standard input", run.case("hello")["reason"])
 
 
 if __name__ == "__main__":

@@ -145,6 +145,16 @@ TEST(DataNetwork, WhatWasNotCalledIsNotAccused) {
   EXPECT_TRUE(find_cut_off(nodes, calls).empty());
 }
 
+TEST(DataNetwork, ANodeReportsNoCallsOfOthers) {
+  const auto nodes = nodes_with_two_networks(4);
+  std::vector<NetworkCall> of_2{
+      {"10.78.1.2", "10.78.1.1", true}, {"10.78.1.3", "10.78.1.1", false}, {"10.78.1.2", "10.78.1.3", false}};
+  keep_own_calls(nodes, "nid002", of_2);
+  EXPECT_EQ(of_2, (std::vector<NetworkCall>{{"10.78.1.2", "10.78.1.1", true}, {"10.78.1.2", "10.78.1.3", false}}));
+  keep_own_calls(nodes, "nid005", of_2);
+  EXPECT_TRUE(of_2.empty());
+}
+
 TEST(DataNetwork, PlacesSurviveTheWay) {
   const std::vector<NetworkPlace> places{at_address("eth0", "10.77.1.1"),
                                          at_address("hsn0", "10.78.1.1", "no carrier")};

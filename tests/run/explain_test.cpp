@@ -193,6 +193,8 @@ TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
   EXPECT_TRUE(finding.culprits.empty());
   cancelled.notice.node = "nid002";
   expect(cancelled, "the job was cancelled (in hello%1a2b)", {"nid002"}, "see who did");
+  cancelled.notice.node = "nid001";
+  EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "it answered";
 }
 
 TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {

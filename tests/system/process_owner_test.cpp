@@ -43,6 +43,16 @@ class Child {
   pid_t pid_ = -1;
 };
 
+TEST(ProcessOwner, OrdinaryUsersAreNamed) {
+  EXPECT_EQ(of_ordinary_user_in("Name:\tnv-hostengine\nUid:\t1003\t0\t0\t0\n"), " of user 1003");
+  EXPECT_EQ(of_ordinary_user_in("Uid:\t998\t998\t998\t998\n"), "");
+  EXPECT_EQ(of_ordinary_user_in(""), "");
+  EXPECT_EQ(of_ordinary_user(::getpid()), "");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root takes the place of another user";
+  const Child foreign(other);
+  EXPECT_EQ(of_ordinary_user(foreign.pid()), " of user 65533");
+}
+
 TEST(ProcessOwner, AnAgentOfThisLaunchIsOfThisUser) {
   // In the environment with which this program was started.
   constexpr const char* name = "PATH";

@@ -82,6 +82,11 @@ std::string command_of(std::uint32_t pid) {
   return printable_line(name, 40);
 }
 
+/// Any user can give a program the name of a service.
+std::string owner_of(std::uint32_t pid) {
+  return this_machine().simulated.empty() ? of_ordinary_user(static_cast<int>(pid)) : std::string();
+}
+
 /// `NVIDIA H200 MIG 1g.18gb`; the name of the profile does not follow from an instance's memory. Empty: an older
 /// driver.
 std::string named_profile(const std::string& name) {
@@ -165,7 +170,8 @@ void read_processes(const Session& session, Handle handle, Device& gpu) {
     if (pid == static_cast<std::uint32_t>(::getpid()) || is_own_agent(pid)) continue;
     const std::string command = command_of(pid);
     const std::string memory = used > 1ull << 48 ? "memory unknown" : fmt::format("{} MiB", used >> 20);
-    texts.push_back(fmt::format("{}{} ({})", pid, command.empty() ? "" : " " + command, memory));
+    texts.push_back(fmt::format("{}{}{} ({})", pid, command.empty() ? "" : " " + command,
+                                command.empty() ? "" : owner_of(pid), memory));
   }
   if (count > 0 && list.empty()) texts.push_back(fmt::format("{} that can't be read", count));
   gpu.values["processes"] = texts.empty() ? "none" : join(texts, ", ");

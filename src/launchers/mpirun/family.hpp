@@ -50,6 +50,7 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary, c
   LauncherSpec spec;
   spec.name = name;
   spec.summary = summary;
+  spec.gives_input_to_rank_0 = true;
   spec.program = name;
   spec.ask = ask;
   spec.identify = identify;
