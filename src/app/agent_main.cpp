@@ -119,7 +119,7 @@ void leave_servers_of_others() {
   struct stat about {};
   for (const GpuVendor* vendor : gpu_vendors())
     if (!vendor->service_folder.empty() && ::lstat(std::string(vendor->service_folder).c_str(), &about) == 0 &&
-        is_other_user(about.st_uid))
+        is_other_user(about))
       ::setenv(std::string(vendor->service_variable).c_str(), "/nonexistent", 0);
 }
 

@@ -96,7 +96,7 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   if (is_there && S_ISDIR(about.st_mode)) return cant("can't be written", path, EISDIR);
   if (is_there && !S_ISREG(about.st_mode)) {
     // Its reader may stop: then the writer would wait without end. The pipe that is our standard output has no name.
-    if (S_ISFIFO(about.st_mode) && !place->is_kernel_link && is_other_user(about.st_uid))
+    if (S_ISFIFO(about.st_mode) && !place->is_kernel_link && is_other_user(about))
       return fail(ErrorKind::system, path.string(),
                   "can't be written: it is a pipe of another user; remove it, or name a file in a folder of your own");
     file.descriptor_ = open_in_place(*place);

@@ -104,7 +104,7 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
 bool is_machine_of_ours(int folder) {
   struct stat about {};
   return ::fstatat(folder, "machine.json", &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode) &&
-         !is_other_user(about.st_uid);
+         !is_other_user(about);
 }
 
 /// Nothing of another user is removed.
@@ -169,8 +169,8 @@ Result<void> check_folder(int folder, const fs::path& path) {
   const std::string shown = printable_line(path.string());
   if (::fstat(folder, &about) != 0) return fail(ErrorKind::system, shown, std::strerror(errno));
   if (!S_ISDIR(about.st_mode)) return fail(ErrorKind::usage, shown, "is not a folder");
-  if (is_other_user(about.st_uid))
-    return fail(ErrorKind::usage, shown, fmt::format("belongs to user {}; name a folder of your own", about.st_uid));
+  if (is_other_user(about))
+    return fail(ErrorKind::usage, shown, fmt::format("belongs to user {}; name a folder of your own", owner_of(about)));
   if (::geteuid() == 0 && (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail(ErrorKind::usage, shown,
                 "is not used: other users may put files into it; name a folder that does not exist yet, or chmod go-w");

@@ -230,6 +230,38 @@ class Planted(unittest.TestCase):
             self.assertIn(f"group {USER} may write", done.said)
             path.chmod(0o755)
 
+    def shown_as_root_s(self):
+        """What `ours` has, in /tmp's place, by a file system of another user that shows root as the owner of it all."""
+        place = self.open / "shown"
+        place.mkdir()
+        server = subprocess.Popen([sys.executable, pathlib.Path(support.__file__).parent / "fuse_folder.py", self.ours, place, str(NOBODY)],
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (subprocess.run(["umount", "--lazy", place]), server.wait(10), server.stdout.close()))
+        self.assertEqual(server.stdout.readline(), "mounted\n")
+        self.assertEqual((place / "hello.toml").stat().st_uid, 0)
+        return place
+
+    @unittest.skipIf(not os.path.exists("/dev/fuse"), "no /dev/fuse")
+    def test_a_file_system_of_another_user_that_shows_files_of_root_s(self):
+        self.plant(self.ours, "task.sh", "#!/bin/sh\nexit 0\n")
+        (self.ours / "task.toml").write_text(PROGRAM.format('argv = ["sh", "{check}/task.sh"]'))
+        place = self.shown_as_root_s()
+        of_other = f"belongs to user {NOBODY}"
+        for words, variables in ((["hello"], {}), (["task"], {}), ([], {"MUSTER_CHECKS": str(place)}), ([], {"MUSTER_PLUGINS": str(place)}), ([], {"HOME": str(place)})):
+            with self.subTest(words=words, **variables):
+                runs = self.folder / "runs-0"
+                runs.mkdir(exist_ok=True)
+                done = subprocess.run([MUSTER, "run", *(str(place / f"{word}.toml") for word in words), "--launcher", "local", "--no-history",
+                                       "--output", str(runs)], cwd=self.ours, capture_output=True, text=True, timeout=120 * support.SLOWNESS,
+                                      env={**os.environ, "NO_COLOR": "1", **variables})
+                said = done.stdout + done.stderr
+                self.assertIn(of_other, said)
+                self.assertEqual(done.returncode == 0, "HOME" in variables, said)
+        done = subprocess.run([MUSTER, "run", str(self.ours / "hello.toml"), "--launcher", "local", "--no-history", "--output", str(place / "runs")],
+                              cwd=self.ours, capture_output=True, text=True, timeout=120 * support.SLOWNESS)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(of_other, done.stderr)
+
     def own_place(self, path):
         """A folder as /tmp for this test alone, at that path."""
         place = pathlib.Path(path)

@@ -53,10 +53,10 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   struct stat about {};
   if (::fstat(opened.number(), &about) != 0)
     return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
-  if (is_other_user(about.st_uid))
+  if (is_other_user(about))
     return refuse(
         fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
-                    parent.string(), about.st_uid));
+                    parent.string(), owner_of(about)));
   if ((about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
     return refuse(
         fmt::format("every user may write {} and put other files in the place of yours; use a folder of your own",
