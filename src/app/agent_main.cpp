@@ -118,8 +118,8 @@ void leave_servers_of_others() {
   if (const auto setting = hwloc_without_display()) ::setenv(setting->first.c_str(), setting->second.c_str(), 1);
   struct stat about {};
   for (const GpuVendor* vendor : gpu_vendors())
-    if (!vendor->service_folder.empty() && ::lstat(std::string(vendor->service_folder).c_str(), &about) == 0 &&
-        is_other_user(about))
+    if (!vendor->service_folder.empty() && see_link(std::string(vendor->service_folder), about) &&
+        is_other_user(about.st_uid))
       ::setenv(std::string(vendor->service_variable).c_str(), "/nonexistent", 0);
 }
 

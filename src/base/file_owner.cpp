@@ -1,50 +1,98 @@
 #include "base/file_owner.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <string>
-#include <sys/sysmacros.h>
+#include <fstream>
+#include <linux/magic.h>
+#include <string_view>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-#include "base/files.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
 
-std::optional<uid_t> user_in(const std::string& options) {
+uid_t user_in(const std::string& options) {
   constexpr std::string_view mark = "user_id=";
   for (const std::string& option : split(options, ',')) {
     uid_t user = 0;
+    const char* const end = option.data() + option.size();
     if (!option.starts_with(mark)) continue;
-    if (std::from_chars(option.data() + mark.size(), option.data() + option.size(), user).ec == std::errc{})
-      return user;
+    const auto read = std::from_chars(option.data() + mark.size(), end, user);
+    return read.ec == std::errc{} && read.ptr == end ? user : unknown_owner;
   }
-  return std::nullopt;
+  return unknown_owner;
+}
+
+/// The number of the mount in which a file is open; empty: /proc does not list it.
+std::string mount_of(int opened) {
+  std::ifstream in(fmt::format("/proc/self/fdinfo/{}", opened));
+  constexpr std::string_view mark = "mnt_id:\t";
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(mark)) return line.substr(mark.size());
+  return {};
+}
+
+uid_t owner_shown_by_mount(int opened, uid_t shown) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  const std::string number = mount_of(opened);
+  uid_t owner = 0;
+  const MountKind kind = number.empty() ? MountKind::missing : find_mount(mounts, number, owner);
+  if (kind == MountKind::fuse) return owner == 0 ? shown : owner;
+  if (kind == MountKind::other) return shown;
+  // Without /proc, or in what was unmounted while it was in use. The system is asked only then: its server may not
+  // answer.
+  struct statfs system {};
+  const bool is_known = ::fstatfs(opened, &system) == 0 && system.f_type != FUSE_SUPER_MAGIC;
+  return is_known ? shown : unknown_owner;
+}
+
+bool see(int folder, const std::string& name, int flags, struct stat& about) {
+  const int opened = ::openat(folder, name.c_str(), O_PATH | O_CLOEXEC | flags);
+  if (opened < 0) return false;
+  const bool is_seen = see_file(opened, about);
+  const int error = errno;
+  ::close(opened);
+  errno = error;
+  return is_seen;
 }
 
 }  // namespace
 
-std::optional<uid_t> fuse_owner(std::string_view mountinfo, dev_t device) {
+MountKind find_mount(std::istream& mountinfo, const std::string& number, uid_t& owner) {
   // `36 35 0:43 / /home/a/m rw,nosuid shared:1 - fuse.sshfs a:/ rw,user_id=1000,group_id=1000`
-  const std::string number = fmt::format("{}:{}", major(device), minor(device));
-  for (const std::string_view line : lines(mountinfo)) {
+  for (std::string line; std::getline(mountinfo, line);) {
+    if (!line.starts_with(number + " ")) continue;
     const auto words = split(line, ' ');
     const auto mark = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 3 || words[2] != number || words.end() - mark < 4 || !mark[1].starts_with("fuse")) continue;
-    return user_in(words.back());
+    if (words.end() - mark < 4 || !mark[1].starts_with("fuse")) return MountKind::other;
+    owner = user_in(words.back());
+    return MountKind::fuse;
   }
-  return std::nullopt;
+  return MountKind::missing;
 }
 
-uid_t owner_of(const struct stat& about) {
-  // Such mounts have numbers without a device.
-  if (major(about.st_dev) != 0) return about.st_uid;
-  constexpr std::size_t most_bytes = 16u << 20;
-  const auto mounts = read_file("/proc/self/mountinfo", most_bytes);
-  const auto owner = mounts ? fuse_owner(*mounts, about.st_dev) : std::nullopt;
-  return owner.value_or(0) == 0 ? about.st_uid : *owner;
+bool see_file(int opened, struct stat& about) {
+  if (::fstat(opened, &about) != 0) return false;
+  about.st_uid = owner_shown_by_mount(opened, about.st_uid);
+  return true;
+}
+
+bool see_file(const std::string& path, struct stat& about) {
+  return see(AT_FDCWD, path, 0, about);
+}
+
+bool see_link(const std::string& path, struct stat& about) {
+  return see(AT_FDCWD, path, O_NOFOLLOW, about);
+}
+
+bool see_link_at(int folder, const std::string& name, struct stat& about) {
+  return see(folder, name, O_NOFOLLOW, about);
 }
 
 }  // namespace muster

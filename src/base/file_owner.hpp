@@ -1,17 +1,25 @@
 /// Whose a file is, also on a FUSE mount, whose server can show any owner.
 #pragma once
 
+#include <istream>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 namespace muster {
 
-/// Of what stat, lstat or fstat filled in: on a FUSE mount of another user than root, that user; else st_uid.
-[[nodiscard]] uid_t owner_of(const struct stat& about);
+/// As fstat, stat and lstat: false with errno. Then, in st_uid, the owner: on a FUSE mount of another user than root,
+/// that user; on one that is not listed any more, unknown_owner.
+[[nodiscard]] bool see_file(int opened, struct stat& about);
+[[nodiscard]] bool see_file(const std::string& path, struct stat& about);
+[[nodiscard]] bool see_link(const std::string& path, struct stat& about);
+[[nodiscard]] bool see_link_at(int folder, const std::string& name, struct stat& about);
 
-/// Who mounted the FUSE file system with this number, as /proc/PID/mountinfo lists it; nothing where it is none. Pure.
-[[nodiscard]] std::optional<uid_t> fuse_owner(std::string_view mountinfo, dev_t device);
+inline constexpr uid_t unknown_owner = static_cast<uid_t>(-2);  ///< no user has this number
+
+enum class MountKind { missing, fuse, other };
+/// The mount of this number, as /proc/PID/mountinfo lists it. `owner`: who made a FUSE mount. Pure.
+[[nodiscard]] MountKind find_mount(std::istream& mountinfo, const std::string& number, uid_t& owner);
 
 }  // namespace muster

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/file_owner.hpp"
 #include "base/place.hpp"
 #include "base/text.hpp"
 
@@ -90,13 +91,13 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   auto place = open_place(path);
   if (!place) return tl::unexpected(place.error());
   struct stat about {};
-  const int follow = place->is_kernel_link ? 0 : AT_SYMLINK_NOFOLLOW;
-  const bool is_there = ::fstatat(place->folder.number(), place->name.c_str(), &about, follow) == 0;
+  const bool is_there = place->is_kernel_link ? ::fstatat(place->folder.number(), place->name.c_str(), &about, 0) == 0
+                                              : see_link_at(place->folder.number(), place->name, about);
   if (!is_there && errno != ENOENT) return cant("can't be written", path, errno);
   if (is_there && S_ISDIR(about.st_mode)) return cant("can't be written", path, EISDIR);
   if (is_there && !S_ISREG(about.st_mode)) {
     // Its reader may stop: then the writer would wait without end. The pipe that is our standard output has no name.
-    if (S_ISFIFO(about.st_mode) && !place->is_kernel_link && is_other_user(about))
+    if (S_ISFIFO(about.st_mode) && !place->is_kernel_link && is_other_user(about.st_uid))
       return fail(ErrorKind::system, path.string(),
                   "can't be written: it is a pipe of another user; remove it, or name a file in a folder of your own");
     file.descriptor_ = open_in_place(*place);
@@ -181,13 +182,13 @@ Result<void> make_folder(const fs::path& given, unsigned mode) {
   return cant("can't be made", path, made);
 }
 
-Result<void> replace_symlink(const fs::path& link, const fs::path& target) {
-  const auto beside = link.parent_path() / fmt::format(".{}.{}", link.filename().string(), random_hex(4));
-  if (::symlink(target.c_str(), beside.c_str()) != 0) return cant("can't be made", link, errno);
-  if (::rename(beside.c_str(), link.c_str()) == 0) return {};
+Result<void> replace_symlink(int folder, const std::string& name, const fs::path& target) {
+  const auto beside = fmt::format(".{}.{}", name, random_hex(4));
+  if (::symlinkat(target.c_str(), folder, beside.c_str()) != 0) return cant("can't be made", name, errno);
+  if (::renameat(folder, beside.c_str(), folder, name.c_str()) == 0) return {};
   const int error = errno;
-  ::unlink(beside.c_str());
-  return cant("can't be made", link, error);
+  ::unlinkat(folder, beside.c_str(), 0);
+  return cant("can't be made", name, error);
 }
 
 fs::path find_program(std::string_view program) {

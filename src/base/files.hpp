@@ -73,7 +73,7 @@ class AppendFile {
 /// Makes `path` and its parents; the last one with `mode`. An existing folder is fine.
 [[nodiscard]] Result<void> make_folder(const fs::path& path, unsigned mode = 0700);
 /// Points the symbolic link at `target`, atomically; an existing link is replaced.
-[[nodiscard]] Result<void> replace_symlink(const fs::path& link, const fs::path& target);
+[[nodiscard]] Result<void> replace_symlink(int folder, const std::string& name, const fs::path& target);
 /// First match of `program` on PATH that may be executed (or itself when it has a slash); empty: none.
 [[nodiscard]] fs::path find_program(std::string_view program);
 /// The running executable.

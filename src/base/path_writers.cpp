@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/file_owner.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -93,9 +94,9 @@ class WriterWalk {
     names_.pop_back();
     const auto next = name == ".." ? at_.parent_path() : at_ / name;
     struct stat about {};
-    if (::lstat(next.c_str(), &about) != 0) return miss(next, errno);
+    if (!see_link(next.string(), about)) return miss(next, errno);
     look("write", at_, true);
-    S_ISLNK(about.st_mode) ? follow(next, owner_of(about)) : enter(next);
+    S_ISLNK(about.st_mode) ? follow(next, about.st_uid) : enter(next);
     return true;
   }
 
@@ -103,8 +104,7 @@ class WriterWalk {
   void enter(const fs::path& next) {
     at_ = next;
     const bool is_seen =
-        ::stat((next / ".").c_str(), &about_) == 0 || (errno == ENOTDIR && ::lstat(next.c_str(), &about_) == 0);
-    owner_ = owner_of(about_);
+        see_file((next / ".").string(), about_) || (errno == ENOTDIR && see_link(next.string(), about_));
     if (!is_seen) note(found_.anyone, fmt::format("{} can't be read: {}", shown_part(next), std::strerror(errno)));
   }
 
@@ -113,7 +113,7 @@ class WriterWalk {
     std::error_code error;
     const auto target = fs::read_symlink(link, error);
     // The owner of a folder decides what is in it anyway, and was noted.
-    if (owner != rules_.trusted && is_other_user(owner) && owner != owner_)
+    if (owner != rules_.trusted && is_other_user(owner) && owner != about_.st_uid)
       note(found_.anyone, fmt::format("{} is a link of user {}", shown_part(link), owner));
     else if (error)
       note(found_.anyone, fmt::format("{} can't be read: {}", shown_part(link), error.message()));
@@ -137,8 +137,8 @@ class WriterWalk {
 
   /// At the folder that the walk is in: who may `act` on `object`.
   void look(std::string_view act, const fs::path& object, bool is_sticky_enough) {
-    if (owner_ != rules_.trusted && is_other_user(owner_))
-      note(found_.owner, fmt::format("{} belongs to user {}", shown_part(at_), owner_));
+    if (about_.st_uid != rules_.trusted && is_other_user(about_.st_uid))
+      note(found_.owner, fmt::format("{} belongs to user {}", shown_part(at_), about_.st_uid));
     const bool is_sticky = S_ISDIR(about_.st_mode) && (about_.st_mode & S_ISVTX) != 0;
     if (is_sticky && is_sticky_enough) return;
     if ((about_.st_mode & S_IWOTH) != 0)
@@ -156,7 +156,6 @@ class WriterWalk {
   PathWriters found_;
   fs::path at_;
   struct stat about_ {};            ///< of `at_`
-  uid_t owner_ = 0;                 ///< of `at_`
   std::vector<std::string> names_;  ///< those to come, the next one last
   int hops_ = 0;
 };

@@ -62,8 +62,8 @@ class PlaceWalk {
     }
     const OwnedDescriptor link(::openat(place.folder.number(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat about {};
-    const bool is_link = link.number() >= 0 && ::fstat(link.number(), &about) == 0 && S_ISLNK(about.st_mode);
-    if (is_link && !is_kernel_link(name, is_last)) return follow(link.number(), name, owner_of(about));
+    const bool is_link = link.number() >= 0 && see_file(link.number(), about) && S_ISLNK(about.st_mode);
+    if (is_link && !is_kernel_link(name, is_last)) return follow(link.number(), name, about.st_uid);
     if (!is_last) return link.number() < 0 ? errno : ENOTDIR;
     place.name = name.empty() ? "." : name;
     place.path = shown_ / place.name;

@@ -77,8 +77,8 @@ class TrustedWalk {
     // What was looked at is what is read, whatever the name leads to by then.
     const OwnedDescriptor link(::openat(at_.number(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat about {};
-    if (link.number() >= 0 && ::fstat(link.number(), &about) == 0 && S_ISLNK(about.st_mode))
-      return follow(link.number(), owner_of(about), folder);
+    if (link.number() >= 0 && see_file(link.number(), about) && S_ISLNK(about.st_mode))
+      return follow(link.number(), about.st_uid, folder);
     OwnedDescriptor next(::openat(at_.number(), name.c_str(), flags));
     // A folder that may be passed, but not listed.
     if (next.number() < 0 && errno == EACCES && !is_it())
@@ -101,18 +101,17 @@ class TrustedWalk {
 
   Result<void> enter(OwnedDescriptor next) {
     struct stat about {};
-    if (next.number() < 0 || ::fstat(next.number(), &about) != 0) return unreadable(errno);
+    if (next.number() < 0 || !see_file(next.number(), about)) return unreadable(errno);
     if (auto held = hold(about, next.number()); !held) return held;
     at_ = std::move(next);
     return {};
   }
 
   Result<void> hold(const struct stat& about, int opened) const {
-    const uid_t owner = owner_of(about);
-    if (owner != trust_.also && is_other_user(owner))
+    if (about.st_uid != trust_.also && is_other_user(about.st_uid))
       return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
                                        "own{}",
-                                       named(), owner, for_root(part_, "")));
+                                       named(), about.st_uid, for_root(part_, "")));
     const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
     if (is_sticky) return {};
     if ((about.st_mode & S_IWOTH) != 0)
@@ -218,7 +217,7 @@ bool is_member(uid_t user, gid_t group) {
 /// Root shares nothing with a group.
 bool is_shared_with_us(const struct stat& about) {
   return ::geteuid() != 0 && S_ISREG(about.st_mode) && (about.st_mode & S_IWGRP) != 0 && is_in_group(about.st_gid) &&
-         is_member(owner_of(about), about.st_gid);
+         is_member(about.st_uid, about.st_gid);
 }
 
 tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
@@ -272,7 +271,7 @@ Result<fs::path> own_database(const fs::path& path) {
   if (!place) return tl::unexpected(Error{ErrorKind::file, path.string(), place.error().what});
   const fs::path& real = place->path;
   struct stat about {};
-  const bool is_there = ::fstatat(place->folder.number(), place->name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool is_there = see_link_at(place->folder.number(), place->name, about);
   if (is_there && !S_ISREG(about.st_mode)) return refuse(path, "is not used: it is not a regular file");
   if (const auto narrow = check_not_for_all(about, real); is_there && !narrow) return refuse(path, narrow.error().what);
   struct stat folder {};
@@ -281,7 +280,7 @@ Result<fs::path> own_database(const fs::path& path) {
     if (const auto kept = check_for_journals(folder, real, path); is_seen && !kept) return tl::unexpected(kept.error());
     return real;
   }
-  if (is_there && is_other_user(about)) return refuse_owner(path, owner_of(about));
+  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   const auto held = open_folder_of(real, path);
   if (!held) return tl::unexpected(held.error());
   const bool is_seen = ::fstat(held->number(), &folder) == 0;
@@ -301,11 +300,11 @@ Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned 
                            : ::open(path.c_str(), all_flags & ~O_CREAT));
   const int cause = errno;
   struct stat about {};
-  const bool is_open = file.number() >= 0 && ::fstat(file.number(), &about) == 0;
+  const bool is_open = file.number() >= 0 && see_file(file.number(), about);
   if (is_open && is_shared_with_us(about)) return file;
   if (!folder) return tl::unexpected(folder.error());
   if (!is_open) return refuse(path, fmt::format("can't be opened: {}", std::strerror(cause)));
-  if (is_other_user(about)) return refuse_owner(path, owner_of(about));
+  if (is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   return file;
 }
 
@@ -323,7 +322,7 @@ Result<void> check_own_folder(const fs::path& folder) {
 
 Trust with_installer() {
   struct stat self {};
-  return ::stat(own_executable().c_str(), &self) == 0 ? Trust{owner_of(self)} : Trust{};
+  return see_file(own_executable().string(), self) ? Trust{self.st_uid} : Trust{};
 }
 
 }  // namespace muster

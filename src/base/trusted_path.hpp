@@ -44,10 +44,6 @@ struct Trust {
 
 /// Neither root nor the caller, nor, in a user namespace, a user outside of it.
 [[nodiscard]] bool is_other_user(uid_t owner);
-/// Whether such a user owns the file (base/file_owner.hpp).
-[[nodiscard]] inline bool is_other_user(const struct stat& about) {
-  return is_other_user(owner_of(about));
-}
 
 /// Opens, or with O_CREAT makes, a file that no other user could have put there: it belongs to root or the caller, and
 /// so does each folder above it, which others may write with the sticky bit alone, and as root, no group. Or, for

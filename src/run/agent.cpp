@@ -342,6 +342,7 @@ Result<void> Agent::run_item(const JobItem& item) {
   auto gathered = comm_.gather(*part, 0);
   if (!gathered) return tl::unexpected(gathered.error());
   if (wire_) {
+    hold_to_sender(*gathered);
     std::erase_if(*gathered, [](const ByteVector& one) { return one.empty(); });
     if (auto sent = send_observations(item.index, *gathered); !sent) return sent;
     const auto end = encode_case_end(item.index, monotonic_seconds() - begun);
@@ -468,6 +469,20 @@ std::string wrong_world(const std::string& library, const std::string& launcher,
   if (launcher == name) return fmt::format("{}: {}", name, world);
   return fmt::format("{}{}, launched by {}: {}", agent_built_for, name,
                      launcher.empty() ? "an unknown launcher" : launcher, world);
+}
+
+void hold_to_sender(std::vector<ByteVector>& gathered) {
+  for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
+    if (gathered[rank].empty()) continue;
+    const auto seen = decode_observation(gathered[rank]);
+    if (seen && seen->rank == static_cast<int>(rank)) continue;
+    Observation failed;
+    failed.rank = static_cast<int>(rank);
+    failed.state = ObservationState::failed;
+    failed.error = seen ? fmt::format("sent an observation in the name of rank {}", seen->rank)
+                        : fmt::format("sent an observation that can't be read: {}", to_string(seen.error()));
+    gathered[rank] = muster::encode(failed);
+  }
 }
 
 int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks) {

@@ -33,6 +33,10 @@ struct AgentHooks {
 /// reached; 2 on this rank alone when it can't go on with the others, who may be waiting for it: the job must be ended.
 [[nodiscard]] int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks);
 
+/// `gathered`: encode(Observation) by rank; empty where a rank has none. What can't be read, or is in the name of
+/// another rank, becomes a failure of the rank that sent it: else it would hide what that other rank saw. Pure.
+void hold_to_sender(std::vector<std::vector<std::byte>>& gathered);
+
 /// Rank and world size from the launcher's environment, before MPI is up; -1 and 0 when it does not contain them.
 /// `who` is a launcher's name for messages: `Open MPI`, `MPICH`, `Slurm`.
 struct LaunchedBy {

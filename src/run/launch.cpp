@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <set>
+#include <tuple>
 
 #include "base/agent_mark.hpp"
 #include "base/clock.hpp"
@@ -313,6 +314,7 @@ Result<void> Launch::start() {
   };
   process.on_end = [this](ProcessEnd end) {
     end_ = end;
+    give_up_on_key();
     // What rank 0 sent last may still be in the socket.
     drain_ = loop_.after(drain_s, [this] { drained_ = true; });
   };
@@ -458,27 +460,46 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
 
 /// Why, and on a second line, where there is one, what to do.
 void Launch::take_refusal(std::string_view text) {
-  if (!refusal_.empty()) return;
   const std::size_t end = std::min(text.find('\n'), text.size());
-  refusal_ = printable_line(text.substr(0, end), 1000);
-  if (end + 1 < text.size()) refusal_remedy_ = printable_line(text.substr(end + 1));
+  const std::string reason = printable_line(text.substr(0, end), 1000);
+  const std::string remedy = end + 1 < text.size() ? printable_line(text.substr(end + 1)) : "";
+  refuse(reason, is_key_missing() ? "" : remedy);
+}
+
+/// Of an agent without the key of rank 0, it counts only where the one with the key does not call.
+void Launch::refuse(const std::string& reason, const std::string& remedy) {
+  if (!refusal_.empty()) return;
+  if (is_key_missing()) {
+    if (unproven_refusal_.empty()) std::tie(unproven_refusal_, unproven_remedy_) = std::tie(reason, remedy);
+    return wait_for_key();
+  }
+  refusal_ = reason;
+  if (!remedy.empty()) refusal_remedy_ = remedy;
 }
 
 /// A program on another node, where the launch's key is, could call in the name of rank 0. A line of the user's own, a
 /// wrapper, and a launcher that is a script of the site may keep standard input from rank 0.
-bool Launch::needs_key_of_rank_0() const {
-  return launcher_.gives_input_to_rank_0 && options_.line == nullptr && options_.wrapper.empty() && !is_all_here();
+bool Launch::is_key_missing() const {
+  return !is_proven_ && launcher_.gives_input_to_rank_0 && options_.line == nullptr && options_.wrapper.empty() &&
+         !is_all_here();
 }
 
 void Launch::wait_for_key() {
-  wait_for_key_ = loop_.after(key_patience_s, [this] {
-    if (is_proven_ || !refusal_.empty()) return;
-    refusal_ = "a program called as rank 0 without the key that muster hands to rank 0 on its standard input";
-    refusal_remedy_ =
-        "leave out options that keep standard input from rank 0 (-J); without such options, something on a node of "
-        "this "
-        "launch called in the name of rank 0";
-  });
+  if (!wait_for_key_) wait_for_key_ = loop_.after(key_patience_s, [this] { give_up_on_key(); });
+}
+
+void Launch::give_up_on_key() {
+  if (!wait_for_key_ || is_proven_ || !refusal_.empty()) return;
+  if (!unproven_refusal_.empty()) {
+    refusal_ = fmt::format("{} (reported without the key of rank 0)", unproven_refusal_);
+    if (!unproven_remedy_.empty()) refusal_remedy_ = unproven_remedy_;
+    return;
+  }
+  refusal_ = "a program called as rank 0 without the key that muster hands to rank 0 on its standard input";
+  refusal_remedy_ =
+      "let the launcher hand its standard input to rank 0: leave out options that prevent it (-J), start the launcher "
+      "itself where a script stands in its place, or give the script as the line of --launch; if nothing prevents it, "
+      "something on a node of this launch called in the name of rank 0";
 }
 
 void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven) {
@@ -496,15 +517,16 @@ void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Conn
   is_proven_ = is_proven;
   for (Caller& caller : callers_)
     if (caller.connection == from) caller.is_known = true;
-  if (hello->muster_version == MUSTER_VERSION) return;
-  refusal_ = fmt::format("rank 0's agent is muster {}, this is muster {}", hello->muster_version, MUSTER_VERSION);
-  refusal_remedy_ = "install the same version of muster on all nodes, or name its agent with --agent";
+  if (hello->muster_version != MUSTER_VERSION)
+    refuse(fmt::format("rank 0's agent is muster {}, this is muster {}", printable_line(hello->muster_version, 80),
+                       MUSTER_VERSION),
+           "install the same version of muster on all nodes, or name its agent with --agent");
 }
 
 void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
   auto world = decode_world(frame.payload);
   if (!world || world_) return;
-  if (!is_proven_ && needs_key_of_rank_0()) return wait_for_key();
+  if (is_key_missing()) return wait_for_key();
   world_ = std::move(*world);
   const auto& nodes = order_.shape.nodes;
   if (!order_.takes_any_world && !options_.is_simulated)

@@ -103,14 +103,16 @@ class Launch {
   void drop_strangers();
   void stop_listening();
   /// False where a frame was not sealed by an agent of this launch, or came out of order.
-  [[nodiscard]] bool needs_key_of_rank_0() const;
+  [[nodiscard]] bool is_key_missing() const;
   bool take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
   void note_tampering();
   /// `is_proven`: the sender has the key of rank 0.
   void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven);
   void take_refusal(std::string_view text);
+  void refuse(const std::string& reason, const std::string& remedy);
   void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven);
   void wait_for_key();
+  void give_up_on_key();
   void take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   /// Why the ranks are not where they were asked for; empty: they are.
   [[nodiscard]] std::string misplaced() const;
@@ -135,10 +137,11 @@ class Launch {
   Argv argv_;
   SimulatedLaunch simulated_;
   std::unique_ptr<Listener> listener_;
-  std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
-  bool is_greeted_ = false;                     ///< hello came; over standard output where `wire_` is null
-  bool is_proven_ = false;                      ///< hello came with the key of rank 0
-  std::shared_ptr<Loop::Timer> wait_for_key_;   ///< something without it sent a world
+  std::shared_ptr<Listener::Connection> wire_;      ///< rank 0, once it proved itself
+  bool is_greeted_ = false;                         ///< hello came; over standard output where `wire_` is null
+  bool is_proven_ = false;                          ///< hello came with the key of rank 0
+  std::shared_ptr<Loop::Timer> wait_for_key_;       ///< something without it called
+  std::string unproven_refusal_, unproven_remedy_;  ///< of what that reported
   std::vector<Caller> callers_;
   bool is_flooded_ = false;  ///< more strangers called than are kept
   std::shared_ptr<Loop::Timer> look_at_callers_;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unistd.h>
 
+#include "base/file_owner.hpp"
 #include "base/text.hpp"
 #include "run/recorder_layout.hpp"
 
@@ -94,7 +95,7 @@ std::optional<FlightRecord> read_recorder(const fs::path& file) {
   if (descriptor < 0) return std::nullopt;
   struct stat status {};
   // A file of another user could name any process as its rank, and any file as its memory.
-  const bool is_good = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+  const bool is_good = see_file(descriptor, status) && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
                        status.st_size == static_cast<off_t>(recorder_file_size);
   void* memory = is_good ? ::mmap(nullptr, recorder_file_size, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
   ::close(descriptor);

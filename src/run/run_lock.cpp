@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/file_owner.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -120,7 +121,7 @@ tl::unexpected<Error> not_ours(const fs::path& path) {
 /// Ours, and open to users who may read and not write it: their read locks would keep us from writing.
 Result<bool> is_exposed(const LockFile& file) {
   struct stat about = {};
-  if (::fstat(file.descriptor, &about) != 0) return trouble(file.path, "can't be read", errno);
+  if (!see_file(file.descriptor, about)) return trouble(file.path, "can't be read", errno);
   if (!S_ISREG(about.st_mode)) return fail(ErrorKind::system, file.path.string(), "is not a lock file of muster");
   const bool is_for_group = (about.st_mode & (S_IRGRP | S_IWGRP)) == S_IRGRP;
   const bool is_for_others = (about.st_mode & (S_IROTH | S_IWOTH)) == S_IROTH;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_owner.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
@@ -42,7 +43,7 @@ std::optional<Finding> foreign_session_folder(const LauncherSpec& launcher, cons
   if (name.empty()) return std::nullopt;
   const fs::path path = parent_folder(launcher.session_folder_variables, environment) / name;
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  if (!see_link(path.string(), status)) return std::nullopt;
   if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) return std::nullopt;
   const std::string shown = printable_line(path.string(), 200);
   const std::string what =

@@ -103,8 +103,7 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
 /// That muster wrote for this user: another one may put a file of that name into a shared folder.
 bool is_machine_of_ours(int folder) {
   struct stat about {};
-  return ::fstatat(folder, "machine.json", &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode) &&
-         !is_other_user(about);
+  return see_link_at(folder, "machine.json", about) && S_ISREG(about.st_mode) && !is_other_user(about.st_uid);
 }
 
 /// Nothing of another user is removed.
@@ -167,10 +166,10 @@ Result<void> write_into(const MachineDescription& machine, const std::string& ho
 Result<void> check_folder(int folder, const fs::path& path) {
   struct stat about {};
   const std::string shown = printable_line(path.string());
-  if (::fstat(folder, &about) != 0) return fail(ErrorKind::system, shown, std::strerror(errno));
+  if (!see_file(folder, about)) return fail(ErrorKind::system, shown, std::strerror(errno));
   if (!S_ISDIR(about.st_mode)) return fail(ErrorKind::usage, shown, "is not a folder");
-  if (is_other_user(about))
-    return fail(ErrorKind::usage, shown, fmt::format("belongs to user {}; name a folder of your own", owner_of(about)));
+  if (is_other_user(about.st_uid))
+    return fail(ErrorKind::usage, shown, fmt::format("belongs to user {}; name a folder of your own", about.st_uid));
   if (::geteuid() == 0 && (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail(ErrorKind::usage, shown,
                 "is not used: other users may put files into it; name a folder that does not exist yet, or chmod go-w");

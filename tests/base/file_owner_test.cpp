@@ -1,8 +1,11 @@
 #include "base/file_owner.hpp"
 
+#include <cerrno>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sstream>
 #include <string>
-#include <sys/sysmacros.h>
+#include <unistd.h>
 
 namespace muster {
 namespace {
@@ -13,23 +16,42 @@ TEST(FileOwner, IsWhoMountedAFuseFileSystem) {
       "36 35 0:40 / /home/a/m\\040 rw,nosuid,nodev shared:1 master:7 - fuse.sshfs a:/ "
       "rw,user_id=1000,group_id=1000,allow_other\n"
       "37 35 0:41 / /data rw - fuse.s3fs s3fs rw,nosuid,user_id=0,group_id=0\n"
-      "38 35 0:42 / /mnt/0:40/user_id=5 rw - tmpfs user_id=7 rw,size=1k\n"
+      "38 35 0:42 / /mnt/36/user_id=5 rw - tmpfs user_id=7 rw,size=1k\n"
       "39 35 8:1 / /media rw - fuseblk /dev/sda1 rw,user_id=1001,group_id=0\n"
-      "40 35 0:43 / /odd rw - fuse odd rw,user_id=x\n"
-      "41 35 0:44\n\n";
-  const auto owner = [&](unsigned first, unsigned second) { return fuse_owner(mounts, makedev(first, second)); };
-  EXPECT_EQ(owner(0, 40), std::optional<uid_t>(1000));
-  EXPECT_EQ(owner(0, 41), std::optional<uid_t>(0));
-  EXPECT_EQ(owner(8, 1), std::optional<uid_t>(1001));
-  for (const auto& [first, second] : {std::pair{0, 21}, {0, 42}, {0, 43}, {0, 44}, {0, 99}})
-    EXPECT_EQ(owner(static_cast<unsigned>(first), static_cast<unsigned>(second)), std::nullopt) << first << second;
-  EXPECT_EQ(fuse_owner("", makedev(0, 40)), std::nullopt);
+      "40 35 0:43 / /odd rw - fuse odd rw,user_id=1x\n"
+      "41 35 0:44 / /odder rw - fuse odd rw\n"
+      "42 35 0:45\n";
+  const auto found = [&](const std::string& number) {
+    std::istringstream in(mounts);
+    uid_t owner = 77;
+    const MountKind kind = find_mount(in, number, owner);
+    return std::pair(kind, owner);
+  };
+  EXPECT_EQ(found("36"), std::pair(MountKind::fuse, 1000U));
+  EXPECT_EQ(found("37"), std::pair(MountKind::fuse, 0U));
+  EXPECT_EQ(found("39"), std::pair(MountKind::fuse, 1001U));
+  for (const char* unclear : {"40", "41"}) EXPECT_EQ(found(unclear), std::pair(MountKind::fuse, unknown_owner));
+  for (const char* other : {"22", "38", "42"}) EXPECT_EQ(found(other), std::pair(MountKind::other, 77U)) << other;
+  for (const char* missing : {"3", "43", "", "0:40"})
+    EXPECT_EQ(found(missing), std::pair(MountKind::missing, 77U)) << missing;
 }
 
 TEST(FileOwner, IsThatOfTheFileElsewhere) {
-  struct stat about {};
-  ASSERT_EQ(::stat("/proc/self", &about), 0);
-  EXPECT_EQ(owner_of(about), about.st_uid);
+  struct stat plain {};
+  struct stat seen {};
+  for (const char* path : {"/proc/self/exe", "/tmp", "/dev/null", "/proc/self"}) {
+    ASSERT_EQ(::stat(path, &plain), 0);
+    ASSERT_TRUE(see_file(path, seen));
+    EXPECT_EQ(std::tuple(seen.st_uid, seen.st_ino, seen.st_mode),
+              std::tuple(plain.st_uid, plain.st_ino, plain.st_mode));
+    ASSERT_EQ(::lstat(path, &plain), 0);
+    ASSERT_TRUE(see_link(path, seen));
+    EXPECT_EQ(std::tuple(seen.st_uid, seen.st_ino, seen.st_mode),
+              std::tuple(plain.st_uid, plain.st_ino, plain.st_mode));
+  }
+  EXPECT_FALSE(see_file("/proc/missing", seen));
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_FALSE(see_file(-1, seen));
 }
 
 }  // namespace

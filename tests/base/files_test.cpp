@@ -297,14 +297,16 @@ TEST(FilesTest, FoldersThatCantBeMadeAreNamed) {
 
 TEST(FilesTest, SymlinksAreReplacedAndNothingElseIs) {
   const ScratchFolder folder;
-  ASSERT_TRUE(replace_symlink(folder / "latest", "run-1"));
-  ASSERT_TRUE(replace_symlink(folder / "latest", "run-2"));
+  const int opened = ::open((folder / "").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_TRUE(replace_symlink(opened, "latest", "run-1"));
+  ASSERT_TRUE(replace_symlink(opened, "latest", "run-2"));
   EXPECT_EQ(fs::read_symlink(folder / "latest"), "run-2");
   ASSERT_TRUE(make_folder(folder / "real"));
-  const auto over_folder = replace_symlink(folder / "real", "run-3");
+  const auto over_folder = replace_symlink(opened, "real", "run-3");
   ASSERT_FALSE(over_folder);
-  EXPECT_EQ(over_folder.error().where, (folder / "real").string());
-  EXPECT_FALSE(replace_symlink(folder / "none/latest", "run-3"));
+  EXPECT_EQ(over_folder.error().where, "real");
+  EXPECT_FALSE(replace_symlink(opened, "none/latest", "run-3"));
+  ::close(opened);
   EXPECT_EQ(folder.entries(), 2u) << "no link is left beside";
 }
 

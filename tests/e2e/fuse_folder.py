@@ -1,5 +1,5 @@
-"""As a user's FUSE server that shows files of root's: fuse_folder.py SOURCE FOLDER USER mounts what SOURCE has at FOLDER, read-only, in the
-name of USER. Prints `mounted`, serves until it is ended; the mount goes with it."""
+"""As a user's FUSE server that shows files of root's: fuse_folder.py SOURCE PLACE USER mounts SOURCE, a folder or a file, at PLACE, read-only, in
+the name of USER. Prints `mounted`, serves until it is ended; the mount goes with it."""
 import ctypes
 import errno
 import os
@@ -72,11 +72,12 @@ class Files:
 
 
 def main():
-    source, folder, user = sys.argv[1:]
+    source, place, user = sys.argv[1:]
+    kind = 40000 if os.path.isdir(source) else 100000
     libc = ctypes.CDLL(None, use_errno=True)
     server = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={server},rootmode=40000,user_id={user},group_id={user},default_permissions,allow_other".encode()
-    if libc.mount(b"shown", folder.encode(), b"fuse", 2 | 4, options) != 0:  # nosuid, nodev
+    options = f"fd={server},rootmode={kind},user_id={user},group_id={user},default_permissions,allow_other".encode()
+    if libc.mount(b"shown", place.encode(), b"fuse", 2 | 4, options) != 0:  # nosuid, nodev
         sys.exit(f"mount: {os.strerror(ctypes.get_errno())}")
     print("mounted", flush=True)
     files = Files(source)

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -230,23 +231,22 @@ class Planted(unittest.TestCase):
             self.assertIn(f"group {USER} may write", done.said)
             path.chmod(0o755)
 
-    def shown_as_root_s(self):
-        """What `ours` has, in /tmp's place, by a file system of another user that shows root as the owner of it all."""
-        place = self.open / "shown"
-        place.mkdir()
-        server = subprocess.Popen([sys.executable, pathlib.Path(support.__file__).parent / "fuse_folder.py", self.ours, place, str(NOBODY)],
+    def show_as_root_s(self, source, place):
+        """By a file system of another user that shows root as the owner of it all."""
+        server = subprocess.Popen([sys.executable, pathlib.Path(support.__file__).parent / "fuse_folder.py", source, place, str(NOBODY)],
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (subprocess.run(["umount", "--lazy", place]), server.wait(10), server.stdout.close()))
         self.assertEqual(server.stdout.readline(), "mounted\n")
-        self.assertEqual((place / "hello.toml").stat().st_uid, 0)
-        return place
+        self.assertEqual(place.stat().st_uid, 0)
 
     @unittest.skipIf(not os.path.exists("/dev/fuse"), "no /dev/fuse")
     def test_a_file_system_of_another_user_that_shows_files_of_root_s(self):
         self.plant(self.ours, "task.sh", "#!/bin/sh\nexit 0\n")
         (self.ours / "task.toml").write_text(PROGRAM.format('argv = ["sh", "{check}/task.sh"]'))
         (self.ours / "probe.so").write_bytes(b"not loaded")
-        place = self.shown_as_root_s()
+        place = self.open / "shown"
+        place.mkdir()
+        self.show_as_root_s(self.ours, place)
         of_other = f"belongs to user {NOBODY}"
         for words, variables in (([place / "hello"], {}), ([place / "task"], {}), ([], {"MUSTER_CHECKS": str(place)}), ([self.ours / "hello"], {"MUSTER_PLUGINS": str(place)}), ([self.ours / "hello"], {"HOME": str(place)})):
             with self.subTest(words=words, **variables):
@@ -262,6 +262,39 @@ class Planted(unittest.TestCase):
                               cwd=self.ours, capture_output=True, text=True, timeout=120 * support.SLOWNESS)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn(of_other, done.stderr)
+
+    @unittest.skipIf(not os.path.exists("/dev/fuse"), "no /dev/fuse")
+    def test_a_recorder_in_a_file_system_of_another_user(self):
+        """One that names a process of root's as a rank of the launch: the clean-up would end it."""
+        self.checks("late", PROGRAM.format('argv = ["sleep", "60"]').replace('ranks =', 'timeout = "4s"\nranks ='))
+        victim = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        self.addCleanup(lambda: (victim.kill(), victim.wait()))
+        known = set(os.listdir("/dev/shm"))
+        run = subprocess.Popen([MUSTER, "run", str(self.ours / "late.toml"), "--launcher", "local", "--no-history", "--output", str(self.folder / "runs")],
+                               cwd=self.ours, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        def recorder():
+            return next((name for name in sorted(set(os.listdir("/dev/shm")) - known) if re.fullmatch("muster-.+-[0-9]+", name)), "")
+        self.assertTrue(support.wait_until(recorder, 20))
+        tag, rank = recorder().rsplit("-", 1)
+
+        def words(pid):
+            """Its number, and when it began, as recorders have them."""
+            return int(pid), int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+        path = pathlib.Path(f"/dev/shm/{tag}-{rank}")
+        self.assertTrue(support.wait_until(lambda: all(struct.pack("<i", word) in path.read_bytes() for word in words(rank)), 20))
+        forged = path.read_bytes()
+        for old, new in zip(words(rank), words(victim.pid), strict=True):
+            for kind in "<i", "<q":
+                forged = forged.replace(struct.pack(kind, old), struct.pack(kind, new))
+        (self.folder / "forged").write_bytes(forged)
+        place = pathlib.Path(f"/dev/shm/{tag}-{victim.pid}")
+        self.addCleanup(place.unlink, True)
+        self.plant(place.parent, place.name, "")
+        self.show_as_root_s(self.folder / "forged", place)
+        said = run.communicate(timeout=60 * support.SLOWNESS)[0]
+        self.assertEqual(run.returncode, 1, said)
+        self.assertIsNone(victim.poll(), said)
 
     def own_place(self, path):
         """A folder as /tmp for this test alone, at that path."""

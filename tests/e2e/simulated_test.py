@@ -77,6 +77,7 @@ class Simulated(unittest.TestCase):
         said = json.loads(done.stdout)
         self.assertEqual(said["verdict"], "refused")
         self.assertIn("MUSTER_MACHINE", said["reason"])
+        self.assertEqual(said["variables"], {"MUSTER_MACHINE": self.machine})
 
     def test_gate_names_the_machine(self):
         words = ("gate", "--simulated", "--need", "1", "--launcher", "local", "--checks", "hello.toml")
@@ -124,6 +125,10 @@ class Simulated(unittest.TestCase):
         done = self.muster("run", "--launcher", "local", "--quiet", MUSTER_CHECKS=str(checks))
         self.assertEqual((done.returncode, done.stdout), (0, f"checks and profiles come from {checks} (MUSTER_CHECKS)\n"),
                          done.stderr)
+        # No report is on standard output then.
+        done = self.muster("run", "--launcher", "local", "--quiet", "--report", "console=text", MUSTER_CHECKS=str(checks))
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn(f"checks and profiles come from {checks} (MUSTER_CHECKS)\n", done.stderr)
         done = self.muster("gate", "--need", "1", "--launcher", "local", "--print", "hosts", MUSTER_CHECKS=str(checks))
         self.assertIn(f"checks and profiles come from {checks} (MUSTER_CHECKS)", done.stderr)
 

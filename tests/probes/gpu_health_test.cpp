@@ -552,6 +552,15 @@ TEST(KernelLogJudge, ALogThatNobodyMayReadIsSaidOnce) {
   EXPECT_EQ(findings[0].reason,
             "the kernel's log can't be read on a and 1 more: errors recorded only there (Xid) are not seen");
   EXPECT_EQ(findings[0].verdict, Verdict::pass);
+  visibility::NodeView without_gpus;
+  without_gpus.host = "b";
+  visibility::parse_kernel_facts(seen, without_gpus);
+  findings.clear();
+  visibility::judge_kernel_log({without_gpus}, findings);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].reason,
+            "the kernel's log can't be read on b: errors recorded only there (of memory, drives and file systems) are "
+            "not seen");
 }
 
 }  // namespace

@@ -121,6 +121,26 @@ TEST(Agent, WorkFromAnotherSenderIsRefused) {
   expect_work_is_refused(LaunchKey());
 }
 
+TEST(Agent, ARankAnswersForItselfAlone) {
+  Observation first, forged;
+  first.rank = 0;
+  forged.rank = 3;
+  std::vector<ByteVector> gathered{
+      muster::encode(first), muster::encode(forged), {}, muster::encode(forged), ByteVector(7)};
+  hold_to_sender(gathered);
+  EXPECT_EQ(gathered[0], muster::encode(first));
+  EXPECT_TRUE(gathered[2].empty());
+  EXPECT_EQ(gathered[3], muster::encode(forged));
+  for (const auto& [rank, error] :
+       {std::pair{1, "sent an observation in the name of rank 3"}, {4, "sent an observation that can't be read: "}}) {
+    const auto seen = decode_observation(gathered[static_cast<std::size_t>(rank)]);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(seen->rank, rank);
+    EXPECT_EQ(seen->state, ObservationState::failed);
+    EXPECT_EQ(seen->error.rfind(error, 0), 0U) << seen->error;
+  }
+}
+
 TEST(Agent, CallsAgainWhereTheDriverClosedItsConnection) {
   AgentHooks hooks;
   hooks.key = LaunchKey::random();

@@ -62,6 +62,7 @@ class Answer {
   [[nodiscard]] int give_up(const Error& error, GateOutcome outcome = {}) const {
     outcome.error = error;
     outcome.chosen.clear();
+    if (outcome.variables.empty()) outcome.variables = variables_in_force();
     return print(outcome);
   }
 

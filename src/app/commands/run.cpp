@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "reporters/common/mail.hpp"
 #include "run/session.hpp"
 #include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
@@ -98,7 +99,7 @@ int run_command(const RunOptions& options) {
   warn_of_actions(options.night);
   auto folder = RunFolder::make(options, report);
   if (!folder) return usage_error(folder.error());
-  const auto made = make_folder(folder->path() / "launches");
+  const auto made = folder->make_inside("launches");
   auto outputs =
       Outputs::open(options.reports, {options.color, options.quiet, lines_beside_report(options)}, folder->path());
   if (!made || !outputs) {
@@ -123,6 +124,7 @@ int run_command(const RunOptions& options) {
                printable_line(to_string(done.error()), 2000));
     return 2;
   }
+  if (outputs->are_all_files()) fmt::print(stderr, "{}", remarks_of(report));
   keep_in_history(options, report);
   return act_on_nodes(report, options, conclude(report));
 }

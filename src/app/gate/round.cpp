@@ -132,7 +132,7 @@ class Gate {
     auto report = run_header(options_, prepared_.system);
     auto folder = RunFolder::make(options_, report);
     if (!folder) return fails(folder.error());
-    const auto made = make_folder(folder->path() / "launches");
+    const auto made = folder->make_inside("launches");
     // Standard output is the command's.
     auto outputs =
         Outputs::open({fmt::format("console={}", (folder->path() / "report.txt").string())}, {"never"}, folder->path());

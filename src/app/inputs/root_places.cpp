@@ -83,10 +83,10 @@ void clean_list(const char* variable) {
 std::string whose_settings() {
   struct stat about {};
   struct stat target {};
-  const bool is_there = ::lstat("ucx.conf", &about) == 0;
-  if (is_there && !is_other_user(about) && ::stat("ucx.conf", &target) == 0) about = target;
-  const bool is_foreign = is_there && is_other_user(about);
-  return is_foreign ? fmt::format("ucx.conf there belongs to user {}", owner_of(about)) : std::string();
+  const bool is_there = see_link("ucx.conf", about);
+  if (is_there && !is_other_user(about.st_uid) && see_file("ucx.conf", target)) about = target;
+  const bool is_foreign = is_there && is_other_user(about.st_uid);
+  return is_foreign ? fmt::format("ucx.conf there belongs to user {}", about.st_uid) : std::string();
 }
 
 void leave_current_folder() {

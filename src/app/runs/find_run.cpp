@@ -20,8 +20,8 @@ namespace {
 uid_t other_owner(const fs::path& run) {
   struct stat about {};
   for (const fs::path& path : {run.parent_path(), run}) {
-    if (::lstat(path.c_str(), &about) == 0 && is_other_user(about)) return owner_of(about);
-    if (::stat(path.c_str(), &about) == 0 && is_other_user(about)) return owner_of(about);
+    if (see_link(path.string(), about) && is_other_user(about.st_uid)) return about.st_uid;
+    if (see_file(path.string(), about) && is_other_user(about.st_uid)) return about.st_uid;
   }
   return static_cast<uid_t>(-1);
 }

@@ -134,6 +134,10 @@ Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const Scre
   return outputs;
 }
 
+bool Outputs::are_all_files() const {
+  return std::none_of(all_.begin(), all_.end(), [](const One& one) { return one.file == nullptr; });
+}
+
 std::vector<ReporterSink> Outputs::sinks() {
   std::vector<ReporterSink> sinks;
   for (auto& one : all_) {

@@ -28,6 +28,8 @@ class Outputs {
 
   /// They refer to this object, which must stay where it is.
   [[nodiscard]] std::vector<ReporterSink> sinks();
+  /// No report goes to standard output.
+  [[nodiscard]] bool are_all_files() const;
   /// `json: results.json` for every file, for people.
   [[nodiscard]] std::vector<std::string> files() const;
 

@@ -51,18 +51,19 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   if (!place) return refuse(to_string(place.error()));
   OwnedDescriptor opened = std::move(place->folder);
   struct stat about {};
-  if (::fstat(opened.number(), &about) != 0)
-    return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
-  if (is_other_user(about))
+  if (!see_file(opened.number(), about)) return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
+  if (is_other_user(about.st_uid))
     return refuse(
         fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
-                    parent.string(), owner_of(about)));
+                    parent.string(), about.st_uid));
   if ((about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
     return refuse(
         fmt::format("every user may write {} and put other files in the place of yours; use a folder of your own",
                     parent.string()));
   return opened;
 }
+
+constexpr const char* latest = "latest";
 
 }  // namespace
 
@@ -113,23 +114,29 @@ Result<RunFolder> RunFolder::make(const RunOptions& options, const RunReport& re
   if (!parent) return tl::unexpected(parent.error());
   folder.parent_ = std::move(*parent);
   if (auto made = folder.make_in_parent(); !made) return tl::unexpected(made.error());
-  if (options.run_folder.empty()) folder.latest_ = fs::path(options.output) / "latest";
+  folder.has_latest_ = options.run_folder.empty();
   return folder;
 }
 
+Result<void> RunFolder::make_inside(const std::string& name) const {
+  if (::mkdirat(folder_.number(), name.c_str(), 0700) == 0) return {};
+  return fail(ErrorKind::system, (path_ / name).string(), fmt::format("can't be made: {}", std::strerror(errno)));
+}
+
 void RunFolder::link() {
-  if (latest_.empty()) return;
-  std::error_code ignored;
-  const auto before = fs::symlink_status(latest_, ignored);
-  if (fs::exists(before) && !fs::is_symlink(before)) {
+  if (!has_latest_) return;
+  char target[4096];
+  const auto size = ::readlinkat(parent_.number(), latest, target, sizeof target);
+  if (size < 0 && errno != ENOENT) {
     fmt::print(stderr, "muster: {} is left as it is, as it is not a link; rename it for a link to the latest run\n",
-               printable_line(latest_.string(), 2000));
+               printable_line((path_.parent_path() / latest).string(), 2000));
     return;
   }
-  former_ = fs::read_symlink(latest_, ignored);
+  former_ = std::string(target, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   is_linked_ = true;
-  if (auto linked = replace_symlink(latest_, path_.filename()); !linked)
-    fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
+  if (auto linked = replace_symlink(parent_.number(), latest, path_.filename()); !linked)
+    fmt::print(stderr, "muster: {}: {}\n", printable_line((path_.parent_path() / latest).string(), 2000),
+               linked.error().what);
 }
 
 void RunFolder::give_back() {
@@ -137,9 +144,9 @@ void RunFolder::give_back() {
   fs::remove_all(path_, ignored);
   if (!is_linked_) return;
   if (former_.empty())
-    fs::remove(latest_, ignored);
+    ::unlinkat(parent_.number(), latest, 0);
   else
-    (void)replace_symlink(latest_, former_);
+    (void)replace_symlink(parent_.number(), latest, former_);
 }
 
 SignalsHeld::SignalsHeld() {

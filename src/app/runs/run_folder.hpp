@@ -23,6 +23,8 @@ class RunFolder {
   /// kind `usage` below a folder of another user, who could put a link in its place; for root this holds of all folders
   /// above.
   [[nodiscard]] static Result<RunFolder> make(const RunOptions& options, const RunReport& report);
+  /// A folder in it, of this user alone. Fails with kind `system`.
+  [[nodiscard]] Result<void> make_inside(const std::string& name) const;
   /// From the start of a run, so that `show latest` shows it also when its driver is killed.
   void link();
   /// Nothing was started: as if it had never been.
@@ -34,8 +36,8 @@ class RunFolder {
   fs::path path_;
   OwnedDescriptor parent_;
   OwnedDescriptor folder_;  ///< the folder that was made, whatever has its name now
-  fs::path latest_;         ///< empty: none
-  fs::path former_;         ///< what it pointed to
+  bool has_latest_ = false;
+  fs::path former_;  ///< what it pointed to
   bool is_linked_ = false;
 };
 

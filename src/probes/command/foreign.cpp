@@ -54,7 +54,7 @@ std::optional<Lack> find_foreign_path(const fs::path& path) {
 /// Most are; the others are looked at with their way.
 bool is_plainly_own(const fs::path& path) {
   struct stat about {};
-  return ::lstat(path.c_str(), &about) == 0 && !S_ISLNK(about.st_mode) && !is_other_user(about) &&
+  return see_link(path.string(), about) && !S_ISLNK(about.st_mode) && !is_other_user(about.st_uid) &&
          (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 

@@ -183,19 +183,29 @@ void parse_kernel_facts(const Observation& seen, NodeView& node) {
   }
 }
 
+namespace {
+
+void note_unread(const std::vector<std::string>& hosts, const std::string& errors, Findings& findings) {
+  if (hosts.empty()) return;
+  findings.push_back(
+      note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there ({}) are not seen", hosts[0],
+                       hosts.size() == 1 ? "" : fmt::format(" and {} more", hosts.size() - 1), errors)));
+}
+
+}  // namespace
+
 void judge_kernel_log(const Nodes& nodes, Findings& findings) {
-  std::vector<std::string> unread;
+  std::vector<std::string> unread, unread_without_gpus;
   for (const NodeView& node : nodes) {
     for (const LoggedEvent& logged : node.kernel_events)
       if (!is_of_gpu(logged.event) || (logged.event.at && node.inventory.gpu_at(*logged.event.at) != nullptr))
         findings.push_back(judged(node, logged));
-    if (node.kernel_log == "-" && !devices_of(node, DeviceKind::gpu).empty()) unread.push_back(node.host);
+    if (node.kernel_log == "-")
+      (devices_of(node, DeviceKind::gpu).empty() ? unread_without_gpus : unread).push_back(node.host);
   }
   note_missing_records(nodes, findings);
-  if (unread.empty()) return;
-  findings.push_back(note(fmt::format(
-      "the kernel's log can't be read on {}{}: errors recorded only there ({}) are not seen", unread[0],
-      unread.size() == 1 ? "" : fmt::format(" and {} more", unread.size() - 1), labels_of_driver_errors())));
+  note_unread(unread, labels_of_driver_errors(), findings);
+  note_unread(unread_without_gpus, "of memory, drives and file systems", findings);
 }
 
 }  // namespace muster::visibility

@@ -191,19 +191,6 @@ std::string left_out_text(const std::vector<Cause>& causes, std::size_t shown) {
                      counted(cases, "case"));
 }
 
-/// What is reported even where all is well: that nothing real was tested, or by other checks than muster's own, or with
-/// places of other users.
-std::string remarks(const RunReport& report) {
-  std::string text;
-  const auto say = [&](const std::string& line) {
-    text += cut(printable_line(line, most_bytes), most_mail_columns) + "\n";
-  };
-  if (!report.simulated.empty()) say(fmt::format("SIMULATED machine {}: nothing real was tested", report.simulated));
-  for (const auto& variable : report.variables)
-    if (const auto remark = remark_phrase(variable); !remark.empty()) say(remark);
-  return text;
-}
-
 /// Whole as long as they fit, then a line each, then a count.
 Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room) {
   Lines all;
@@ -228,8 +215,19 @@ Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room
 
 }  // namespace
 
+std::string remarks_of(const RunReport& report) {
+  std::string text;
+  const auto say = [&](const std::string& line) {
+    text += cut(printable_line(line, most_bytes), most_mail_columns) + "\n";
+  };
+  if (!report.simulated.empty()) say(fmt::format("SIMULATED machine {}: nothing real was tested", report.simulated));
+  for (const auto& variable : report.variables)
+    if (const auto remark = remark_phrase(variable); !remark.empty()) say(remark);
+  return text;
+}
+
 std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside) {
-  if (report.exit_status == 0 && report.unwritten.empty()) return remarks(report);
+  if (report.exit_status == 0 && report.unwritten.empty()) return remarks_of(report);
   width = std::clamp(width, least_columns, most_mail_columns);
   auto all = head(report, width);
   const auto end = foot(report, width);

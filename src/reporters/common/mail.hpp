@@ -18,4 +18,8 @@ inline constexpr std::size_t most_mail_columns = 100;
 /// each report that was lost, which the driver reports, too.
 [[nodiscard]] std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside = 0);
 
+/// Lines on what is reported even where all is well: that nothing real was tested, or by other checks than muster's
+/// own, or with places of other users. Empty: nothing is.
+[[nodiscard]] std::string remarks_of(const RunReport& report);
+
 }  // namespace muster
