@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 
 namespace muster {
 
@@ -38,18 +39,18 @@ std::string mount_of(int opened) {
   return {};
 }
 
-uid_t owner_shown_by_mount(int opened, uid_t shown) {
+/// Who made the mount; nothing: the owner that it shows is right.
+std::optional<uid_t> owner_of_mount(int opened) {
   std::ifstream mounts("/proc/self/mountinfo");
   const std::string number = mount_of(opened);
   uid_t owner = 0;
   const MountKind kind = number.empty() ? MountKind::missing : find_mount(mounts, number, owner);
-  if (kind == MountKind::fuse) return owner == 0 ? shown : owner;
-  if (kind == MountKind::other) return shown;
-  // Without /proc, or in what was unmounted while it was in use. The system is asked only then: its server may not
-  // answer.
+  if (kind == MountKind::fuse) return owner == 0 ? std::nullopt : std::optional(owner);
+  if (kind == MountKind::other) return std::nullopt;
+  // Without /proc, behind a chroot, or in what was unmounted while it was in use.
   struct statfs system {};
   const bool is_known = ::fstatfs(opened, &system) == 0 && system.f_type != FUSE_SUPER_MAGIC;
-  return is_known ? shown : unknown_owner;
+  return is_known ? std::nullopt : std::optional(unknown_owner);
 }
 
 bool see(int folder, const std::string& name, int flags, struct stat& about) {
@@ -78,8 +79,15 @@ MountKind find_mount(std::istream& mountinfo, const std::string& number, uid_t& 
 }
 
 bool see_file(int opened, struct stat& about) {
+  if (::fcntl(opened, F_GETFD) < 0) return false;
+  const auto owner = owner_of_mount(opened);
+  if (owner && is_other_user(*owner)) {
+    about = {};
+    about.st_uid = *owner;
+    return true;
+  }
   if (::fstat(opened, &about) != 0) return false;
-  about.st_uid = owner_shown_by_mount(opened, about.st_uid);
+  about.st_uid = owner.value_or(about.st_uid);
   return true;
 }
 

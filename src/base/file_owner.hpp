@@ -10,7 +10,9 @@
 namespace muster {
 
 /// As fstat, stat and lstat: false with errno. Then, in st_uid, the owner: on a FUSE mount of another user than root,
-/// that user; on one that is not listed any more, unknown_owner.
+/// that user; on one that is not listed any more, unknown_owner. Of what is on another user's, st_uid alone is filled
+/// in: the server is not asked, as it may never answer.
+/// `opened`: best with O_PATH, as an open for reading asks the server.
 [[nodiscard]] bool see_file(int opened, struct stat& about);
 [[nodiscard]] bool see_file(const std::string& path, struct stat& about);
 [[nodiscard]] bool see_link(const std::string& path, struct stat& about);

@@ -79,6 +79,9 @@ class TrustedWalk {
     struct stat about {};
     if (link.number() >= 0 && see_file(link.number(), about) && S_ISLNK(about.st_mode))
       return follow(link.number(), about.st_uid, folder);
+    // Before it is opened for reading: a server of that user may never answer.
+    if (link.number() >= 0)
+      if (auto held = hold_owner(about.st_uid); !held) return held;
     OwnedDescriptor next(::openat(at_.number(), name.c_str(), flags));
     // A folder that may be passed, but not listed.
     if (next.number() < 0 && errno == EACCES && !is_it())
@@ -107,11 +110,15 @@ class TrustedWalk {
     return {};
   }
 
+  Result<void> hold_owner(uid_t owner) const {
+    if (owner == trust_.also || !is_other_user(owner)) return {};
+    return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
+                                     "own{}",
+                                     named(), owner, for_root(part_, "")));
+  }
+
   Result<void> hold(const struct stat& about, int opened) const {
-    if (about.st_uid != trust_.also && is_other_user(about.st_uid))
-      return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
-                                       "own{}",
-                                       named(), about.st_uid, for_root(part_, "")));
+    if (auto held = hold_owner(about.st_uid); !held) return held;
     const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
     if (is_sticky) return {};
     if ((about.st_mode & S_IWOTH) != 0)

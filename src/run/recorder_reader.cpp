@@ -10,6 +10,7 @@
 
 #include "base/file_owner.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "run/recorder_layout.hpp"
 
 namespace muster {
@@ -91,14 +92,17 @@ std::optional<FlightRecord> load_steady(const Layout& layout) {
 }
 
 std::optional<FlightRecord> read_recorder(const fs::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) return std::nullopt;
   struct stat status {};
-  // A file of another user could name any process as its rank, and any file as its memory.
-  const bool is_good = see_file(descriptor, status) && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-                       status.st_size == static_cast<off_t>(recorder_file_size);
-  void* memory = is_good ? ::mmap(nullptr, recorder_file_size, PROT_READ, MAP_SHARED, descriptor, 0) : MAP_FAILED;
-  ::close(descriptor);
+  // A file of another user could name any process as its rank, and any file as its memory; to open it for reading may
+  // take for ever.
+  const OwnedDescriptor seen(::open(file.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  const bool is_ours = seen.number() >= 0 && see_file(seen.number(), status) && S_ISREG(status.st_mode) &&
+                       status.st_uid == ::geteuid() && status.st_size == static_cast<off_t>(recorder_file_size);
+  if (!is_ours) return std::nullopt;
+  // What is ours there, others can't replace.
+  const OwnedDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (opened.number() < 0) return std::nullopt;
+  void* memory = ::mmap(nullptr, recorder_file_size, PROT_READ, MAP_SHARED, opened.number(), 0);
   if (memory == MAP_FAILED) return std::nullopt;
   auto record = load_steady(*static_cast<const Layout*>(memory));
   ::munmap(memory, recorder_file_size);

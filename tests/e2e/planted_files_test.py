@@ -231,9 +231,9 @@ class Planted(unittest.TestCase):
             self.assertIn(f"group {USER} may write", done.said)
             path.chmod(0o755)
 
-    def show_as_root_s(self, source, place):
+    def show_as_root_s(self, source, place, *how):
         """By a file system of another user that shows root as the owner of it all."""
-        server = subprocess.Popen([sys.executable, pathlib.Path(support.__file__).parent / "fuse_folder.py", source, place, str(NOBODY)],
+        server = subprocess.Popen([sys.executable, pathlib.Path(support.__file__).parent / "fuse_folder.py", source, place, str(NOBODY), *how],
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (subprocess.run(["umount", "--lazy", place]), server.wait(10), server.stdout.close()))
         self.assertEqual(server.stdout.readline(), "mounted\n")
@@ -295,6 +295,16 @@ class Planted(unittest.TestCase):
         said = run.communicate(timeout=60 * support.SLOWNESS)[0]
         self.assertEqual(run.returncode, 1, said)
         self.assertIsNone(victim.poll(), said)
+
+    @unittest.skipIf(not os.path.exists("/dev/fuse"), "no /dev/fuse")
+    def test_a_recorder_whose_file_system_never_answers(self):
+        (self.folder / "forged").write_bytes(bytes(8192))
+        place = pathlib.Path("/dev/shm/muster-0-99999")
+        self.addCleanup(place.unlink, True)
+        self.plant(place.parent, place.name, "")
+        self.show_as_root_s(self.folder / "forged", place, "silent")
+        done = self.run_in(self.ours, "hello", "--launcher", "local")
+        self.assertEqual(done.returncode, 0, done.said)
 
     def own_place(self, path):
         """A folder as /tmp for this test alone, at that path."""
