@@ -39,15 +39,20 @@ bool have_one_address(const std::string& name, const std::string& host) {
   return std::any_of(addresses.begin(), addresses.end(), [&](const auto& one) { return others.count(one) != 0; });
 }
 
-std::string slurm_name_of(const NodeProvenance& node) {
+/// Empty: it has none, or another node reports that as its host name: a variable of a rank names no other node.
+std::string slurm_name_of(const NodeProvenance& node, const World& world) {
   const auto fact =
       std::find_if(node.facts.begin(), node.facts.end(), [](const Fact& one) { return one.key == "slurm_node"; });
-  return fact == node.facts.end() ? std::string() : fact->value;
+  if (fact == node.facts.end()) return {};
+  const bool is_anothers = std::any_of(world.nodes.begin(), world.nodes.end(), [&](const NodeProvenance& other) {
+    return &other != &node && is_same_node(fact->value, other.node);
+  });
+  return is_anothers ? std::string() : fact->value;
 }
 
-bool is_called(const std::string& asked, const NodeProvenance& node) {
+bool is_called(const std::string& asked, const NodeProvenance& node, const World& world) {
   return is_same_node(asked, node.node) || (is_this_node(asked) && is_this_node(node.node)) ||
-         asked == slurm_name_of(node);
+         asked == slurm_name_of(node, world);
 }
 
 /// Those that several nodes report.
@@ -64,7 +69,7 @@ Names shared_names(const World& world) {
 Names renamed_nodes(const std::vector<std::string>& asked, const World& world, const Names& shared) {
   Names renamed;
   for (const NodeProvenance& node : world.nodes) {
-    const std::string own = slurm_name_of(node);
+    const std::string own = slurm_name_of(node, world);
     const bool is_shared = std::find(shared.begin(), shared.end(), node.node) != shared.end();
     if (is_shared && !is_same_node(own, node.node) && std::find(asked.begin(), asked.end(), own) != asked.end())
       renamed.push_back(own);
@@ -83,18 +88,17 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
   Names missing = asked;
   Names foreign;
   for (const auto& node : world.nodes) {
-    const auto count = std::erase_if(missing, [&](const auto& name) { return is_called(name, node); });
-    const bool is_known =
-        count > 0 || std::any_of(asked.begin(), asked.end(), [&](const auto& name) { return is_called(name, node); });
+    const auto count = std::erase_if(missing, [&](const auto& name) { return is_called(name, node, world); });
+    const bool is_known = count > 0 || std::any_of(asked.begin(), asked.end(),
+                                                   [&](const auto& name) { return is_called(name, node, world); });
     if (!is_known) foreign.push_back(node.node);
   }
   std::erase_if(foreign, [&](const auto& host) {
     return std::erase_if(missing, [&](const auto& name) { return have_one_address(name, host); }) > 0;
   });
   Names shared = shared_names(world);
-  std::erase_if(shared, [&](const auto& host) {
-    return std::find(foreign.begin(), foreign.end(), host) != foreign.end();
-  });
+  std::erase_if(shared,
+                [&](const auto& host) { return std::find(foreign.begin(), foreign.end(), host) != foreign.end(); });
   for (const auto& name : renamed_nodes(asked, world, shared)) missing.push_back(name);
   foreign.insert(foreign.end(), shared.begin(), shared.end());
   if (missing.empty() || foreign.empty()) return {};

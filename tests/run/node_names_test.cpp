@@ -51,6 +51,17 @@ TEST(NodeNames, SlurmKnowsWhichOfThemIsRenamed) {
   EXPECT_EQ(finding->culprits, node_culprits({"n2"}));
 }
 
+TEST(NodeNames, AVariableOfARankNamesNoOtherNode) {
+  for (const char* host : {"n3", "elsewhere"}) {
+    // n2 has SLURMD_NODENAME=n1 or n3 beside that name.
+    for (const char* slurm_name : {"n1", "n3"}) {
+      const auto finding = wrong_names(asked, world_of({"n1", host, "n3"}, {"n1", slurm_name, "n3"}));
+      ASSERT_TRUE(finding) << host << slurm_name;
+      EXPECT_EQ(finding->culprits, node_culprits({"n2"})) << host << slurm_name;
+    }
+  }
+}
+
 TEST(NodeNames, TwoNodesMayShareAForeignName) {
   const auto finding = wrong_names(asked, world_of({"elsewhere", "elsewhere", "n3"}));
   ASSERT_TRUE(finding);
