@@ -195,6 +195,9 @@ TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
   expect(cancelled, "the job was cancelled (in hello%1a2b)", {"nid002"}, "see who did");
   cancelled.notice.node = "nid001";
   EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "it answered";
+  cancelled.notice.node = "";
+  cancelled.nodes = {node("nid001", {in_state(0, gone, SIGSEGV), in_state(1, gone, SIGTERM)})};
+  EXPECT_NE(explain(cancelled).reason.find("rank 0 on nid001 was killed by signal 11 (SIGSEGV)"), std::string::npos);
 }
 
 TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
