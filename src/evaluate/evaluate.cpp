@@ -103,12 +103,26 @@ bool is_trouble(const Finding& finding) {
   return finding.verdict != Verdict::pass && finding.verdict != Verdict::skip;
 }
 
-/// A reader of a time must see that it was not judged.
-void note_timing(const CaseInput& input, CaseResult& result) {
+/// A reader of a time must see that it was not judged. Where that is because of some nodes alone, the times of the
+/// others are missing: a node could keep them from being judged.
+void note_timing(const CaseInput& input, bool has_readings, CaseResult& result) {
   const auto& metrics = input.probe.metrics;
   const bool has_timing =
       std::any_of(metrics.begin(), metrics.end(), [](const MetricSpec& metric) { return metric.is_timing; });
-  if (has_timing && !input.world.timing_doubt.empty()) result.notes.push_back(timing_note(input.world));
+  if (!has_timing || input.world.timing_doubt.empty()) return;
+  result.notes.push_back(timing_note(input.world));
+  const auto& doubts = input.world.node_doubts;
+  Finding finding;
+  for (std::size_t node = 0; node < std::min(doubts.size(), input.world.nodes.size()); ++node)
+    if (const std::string& name = input.world.nodes[node].node; !doubts[node].empty())
+      finding.culprits.push_back({CulpritKind::node, name, name, -1});
+  const bool is_of_some = !finding.culprits.empty() && finding.culprits.size() < input.world.nodes.size();
+  if (!is_of_some || !has_readings || !simulated_by(input.world.nodes).empty()) return;
+  finding.verdict = Verdict::unmeasured;
+  finding.reason =
+      fmt::format("times are not judged: {}, unlike the other nodes", printable_line(input.world.timing_doubt));
+  finding.remedy = "see why ranks share cores there alone (muster bind), or leave the node out";
+  result.findings.push_back(std::move(finding));
 }
 
 /// Why there is neither a finding nor evidence.
@@ -144,7 +158,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   append(result.findings, expected.findings);
   set_subject(result.findings, judged, probe.subject);
   append(result.evidence, expected.evidence);
-  note_timing(input, result);
+  note_timing(input, !readings.groups().empty(), result);
   for (const std::string& note : expected.notes)
     if (std::find(result.notes.begin(), result.notes.end(), note) == result.notes.end()) result.notes.push_back(note);
   result.items = items_of(readings, expected, places);

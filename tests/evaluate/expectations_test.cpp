@@ -463,6 +463,22 @@ TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
   EXPECT_TRUE(fixture.result().notes.empty());
 }
 
+TEST(Expectations, TimesThatSomeNodesAloneKeepFromBeingJudgedAreMissing) {
+  CaseFixture fixture;
+  fixture.world.nodes = {{"nid001", {}}, {"nid002", {}}};
+  fixture.world.timing_doubt = "2 ranks share 1 core on nid002";
+  fixture.world.node_doubts = {"", "2 ranks share 1 core on nid002"};
+  fixture.report("busbw", {1, 1, 1, 1});
+  message.evidence = {"the data is right"};
+  const auto result = fixture.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "times are not judged: 2 ranks share 1 core on nid002, unlike the other nodes");
+  ASSERT_EQ(result.culprits.size(), 1U);
+  EXPECT_EQ(result.culprits[0].node, "nid002");
+  fixture.world.node_doubts[0] = "2 ranks share 1 core on nid001";
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << "as the launch has them share";
+}
+
 TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {
   CaseFixture fixture;
   message.evidence = {"met"};
