@@ -104,7 +104,7 @@ bool is_trouble(const Finding& finding) {
 }
 
 /// A reader of a time must see that it was not judged. Where that is because of some nodes alone, the times of the
-/// others are missing: a node could keep them from being judged.
+/// others are missing: one node could keep them from being judged.
 void note_timing(const CaseInput& input, bool has_readings, CaseResult& result) {
   const auto& metrics = input.probe.metrics;
   const bool has_timing =

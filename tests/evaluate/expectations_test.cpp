@@ -465,7 +465,7 @@ TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
 
 TEST(Expectations, TimesThatSomeNodesAloneKeepFromBeingJudgedAreMissing) {
   CaseFixture fixture;
-  fixture.world.nodes = {{"nid001", {}}, {"nid002", {}}};
+  for (const char* name : {"nid001", "nid002"}) fixture.world.nodes.push_back({name, {}});
   fixture.world.timing_doubt = "2 ranks share 1 core on nid002";
   fixture.world.node_doubts = {"", "2 ranks share 1 core on nid002"};
   fixture.report("busbw", {1, 1, 1, 1});
