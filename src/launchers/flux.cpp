@@ -77,6 +77,15 @@ constexpr BindWords words{.cores = "flux run --setopt=cpu-affinity=per-task",
                           .local_rank = "FLUX_TASK_LOCAL_ID",
                           .masks = masks_in_words};
 
+/// Until 0.48, `--input` names a file alone (flux-core, pull request 4977).
+bool reads_ranks_of_input(std::string_view version) {
+  constexpr std::string_view mark = "0.";
+  constexpr int first = 49;
+  int minor = first;
+  if (version.starts_with(mark)) std::from_chars(version.data() + mark.size(), version.data() + version.size(), minor);
+  return minor >= first;
+}
+
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
   LaunchCommand made{{identity.path, "run"}, agent.env};
@@ -96,7 +105,7 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
   if (!chooses_affinity(options) && (shape.oversubscribed || shape.binding.kind != BindKind::none))
     argv.push_back("--setopt=cpu-affinity=" + affinity(shape));
   // By default every task gets a copy.
-  if (!chooses(options, "--input")) argv.emplace_back("--input=0");
+  if (!chooses(options, "--input") && reads_ranks_of_input(identity.version)) argv.emplace_back("--input=0");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return made;
 }
