@@ -39,13 +39,20 @@ std::string mount_of(int opened) {
   return {};
 }
 
+/// In a user namespace, users have other numbers than those that mounts list.
+bool has_numbers_of_the_host() {
+  std::ifstream map("/proc/self/uid_map");
+  unsigned long inside = 0, outside = 0;
+  return !(map >> inside >> outside) || inside == outside;
+}
+
 /// Who made the mount; nothing: the owner that it shows is right.
 std::optional<uid_t> owner_of_mount(int opened) {
   std::ifstream mounts("/proc/self/mountinfo");
   const std::string number = mount_of(opened);
   uid_t owner = 0;
   const MountKind kind = number.empty() ? MountKind::missing : find_mount(mounts, number, owner);
-  if (kind == MountKind::fuse) return owner == 0 ? std::nullopt : std::optional(owner);
+  if (kind == MountKind::fuse) return owner == 0 || !has_numbers_of_the_host() ? std::nullopt : std::optional(owner);
   if (kind == MountKind::other) return std::nullopt;
   // Without /proc, behind a chroot, or in what was unmounted while it was in use.
   struct statfs system {};
@@ -101,6 +108,15 @@ bool see_link(const std::string& path, struct stat& about) {
 
 bool see_link_at(int folder, const std::string& name, struct stat& about) {
   return see(folder, name, O_NOFOLLOW, about);
+}
+
+bool see_entry(const std::string& path, struct stat& about) {
+  const int entry = ::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const int folder = ::open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const bool is_seen = entry >= 0 && folder >= 0 && mount_of(entry) == mount_of(folder) && see_file(entry, about);
+  for (const int opened : {entry, folder})
+    if (opened >= 0) ::close(opened);
+  return is_seen;
 }
 
 }  // namespace muster

@@ -18,6 +18,9 @@ namespace muster {
 [[nodiscard]] bool see_link(const std::string& path, struct stat& about);
 [[nodiscard]] bool see_link_at(int folder, const std::string& name, struct stat& about);
 
+/// As see_link, of an absolute path in a folder where others may mount: false for what is mounted over the name.
+[[nodiscard]] bool see_entry(const std::string& path, struct stat& about);
+
 inline constexpr uid_t unknown_owner = static_cast<uid_t>(-2);  ///< no user has this number
 
 enum class MountKind { missing, fuse, other };

@@ -182,7 +182,7 @@ void remove_shared_memory(const Records& records) {
   const auto mapped = mapped_shared_memory();
   for (const std::string& file : left) {
     struct stat status {};
-    if (mapped.count(file) != 0 || !see_link(file, status)) continue;
+    if (mapped.count(file) != 0 || !see_entry(file, status)) continue;
     if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) ::unlink(file.c_str());
     if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && !holds_any(file, mapped)) {
       std::error_code ignored;
@@ -219,7 +219,7 @@ void remove_probes_of_open_mpi() {
         name.find_first_not_of("0123456789", prefix.size()) != std::string::npos)
       continue;
     struct stat status {};
-    if (!see_link(entry->path().string(), status) || !S_ISREG(status.st_mode) || status.st_size != 0) continue;
+    if (!see_entry(entry->path().string(), status) || !S_ISREG(status.st_mode) || status.st_size != 0) continue;
     if (status.st_uid == ::geteuid() && !is_open(status)) ::unlink(entry->path().c_str());
   }
 }
@@ -245,7 +245,7 @@ void remove_files_of_mpich(const Records& records) {
     const std::string file = entry->path().string();
     struct stat status {};
     if (!entry->path().filename().string().starts_with("mpich_s") || mapped.count(file) != 0) continue;
-    if (!see_link(file, status) || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) continue;
+    if (!see_entry(file, status) || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) continue;
     if (static_cast<double>(status.st_ctim.tv_sec) >= began_s && !is_open(status)) ::unlink(file.c_str());
   }
 }
@@ -269,7 +269,7 @@ void remove_unfinished_recorders(const std::string& tag) {
     const std::string name = entry->path().filename().string();
     const int pid = name.starts_with(prefix) ? recorder_pid(std::string_view(name).substr(prefix.size())) : 0;
     struct stat status {};
-    if (pid == 0 || !see_link(entry->path().string(), status)) continue;
+    if (pid == 0 || !see_entry(entry->path().string(), status)) continue;
     const bool is_ours = S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
     const auto process = process_status(pid);
     const bool is_gone = !process || to_state(process->state) == ProcessState::zombie;

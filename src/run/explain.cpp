@@ -63,14 +63,17 @@ Finding no_rank_left(const FailureContext& context) {
   return finding;
 }
 
-/// The scheduler took the nodes away from all ranks: what they left behind is a consequence, except a crash. Ranks write
-/// where the launcher does: a node that the message counts as failed, and that answered afterwards, was named by one of
-/// them.
+/// The scheduler took the nodes away from all ranks: what they left behind is a consequence, except a crash. Ranks
+/// write where the launcher does: a node that the message counts as failed, and that answered afterwards or is none of
+/// the launch, was named by one of them.
 Explained ended_by_scheduler(const FailureContext& context) {
   const LauncherNotice& notice = context.failure.notice;
   if (!notice.is_first_cause || notice.sentence.empty()) return std::nullopt;
-  const auto answers = [&](const NodeAutopsy& node) { return node.answered && is_same_node(node.node, notice.node); };
-  if (std::any_of(context.failure.nodes.begin(), context.failure.nodes.end(), answers)) return std::nullopt;
+  const auto& nodes = context.failure.nodes;
+  const auto is_named = [&](const NodeAutopsy& node) { return is_same_node(node.node, notice.node); };
+  const auto named = std::find_if(nodes.begin(), nodes.end(), is_named);
+  const bool is_lost = nodes.empty() || (named != nodes.end() && !named->answered);
+  if (!notice.node.empty() && !is_lost) return std::nullopt;
   if (killed_by_recorder(context)) return std::nullopt;
   Finding finding;
   finding.reason = fmt::format("{} ({})", notice.sentence, death_place(context.failure, nullptr));

@@ -55,8 +55,9 @@ double standstill_of(const SeenRanks& ranks) {
 // It goes on by itself, and has come some way.
 bool is_moving(const SeenRank& rank) {
   const FlightRecord& record = rank.record();
-  return record.phase == Phase::running && record.error.empty() && (record.iteration > 0 || record.steps > 1) &&
-         rank.idle_s < 2 * fresh_s && !is_in_a_call(rank);
+  const bool has_worked = record.phase == Phase::gathering ||
+                          (record.phase == Phase::running && (record.iteration > 0 || record.steps > 1));
+  return has_worked && record.error.empty() && rank.idle_s < 2 * fresh_s && !is_in_a_call(rank);
 }
 
 // `; rank 5 on nid003 is far behind`: of several in one step, who has done less than half of any other.

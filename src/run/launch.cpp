@@ -357,15 +357,15 @@ void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
     const auto from = weak.lock();
     if (!from) return;
     *taken += bytes.size();
-    if (from != wire_ && *taken > most_before_hello) return drop(from);
+    if ((from != wire_ || is_key_missing()) && *taken > most_before_hello) return drop(from);
     decoder->feed(bytes);
     const bool all_opened = take_frames(*decoder, from);
     const bool has_noise = !decoder->take_noise().empty();
     if (all_opened && !has_noise) return;
-    if (from == wire_)
-      note_tampering();
-    else
-      drop(from);
+    // Without the key of rank 0, it is not known to be rank 0.
+    if (from == wire_ && !is_key_missing()) return note_tampering();
+    if (from == wire_) is_greeted_ = false;
+    drop(from);
   };
   connection->on_close = [this, weak] {
     const auto gone = weak.lock();

@@ -55,13 +55,25 @@ bool is_called(const std::string& asked, const NodeProvenance& node, const World
          asked == slurm_name_of(node, world);
 }
 
-/// Those that several nodes report.
-Names shared_names(const World& world) {
-  Names shared;
+void drop_repeated(Names& names) {
   std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+}
+
+/// Those that several nodes report, also with other domains (`nid001`, `nid001.elsewhere`): then the one that was not
+/// asked for.
+Names shared_names(const std::vector<std::string>& asked, const World& world) {
+  Names shared;
+  std::set<std::string_view> seen;
   for (const NodeProvenance& node : world.nodes)
-    if (!seen.insert(node.node).second && std::find(shared.begin(), shared.end(), node.node) == shared.end())
-      shared.push_back(node.node);
+    if (!seen.insert(node.node).second) shared.push_back(node.node);
+  for (const std::string_view name : seen) {
+    const std::string_view host = name.substr(0, name.find('.'));
+    if (host == name || seen.count(host) == 0) continue;
+    const bool is_right = std::find(asked.begin(), asked.end(), name) != asked.end();
+    shared.emplace_back(is_right ? host : name);
+  }
+  drop_repeated(shared);
   return shared;
 }
 
@@ -75,11 +87,6 @@ Names renamed_nodes(const std::vector<std::string>& asked, const World& world, c
       renamed.push_back(own);
   }
   return renamed;
-}
-
-void drop_repeated(Names& names) {
-  std::set<std::string> seen;
-  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
 }
 
 }  // namespace
@@ -96,7 +103,7 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
   std::erase_if(foreign, [&](const auto& host) {
     return std::erase_if(missing, [&](const auto& name) { return have_one_address(name, host); }) > 0;
   });
-  Names shared = shared_names(world);
+  Names shared = shared_names(asked, world);
   std::erase_if(shared,
                 [&](const auto& host) { return std::find(foreign.begin(), foreign.end(), host) != foreign.end(); });
   for (const auto& name : renamed_nodes(asked, world, shared)) missing.push_back(name);

@@ -95,9 +95,8 @@ std::optional<FlightRecord> read_recorder(const fs::path& file) {
   struct stat status {};
   // A file of another user could name any process as its rank, and any file as its memory; to open it for reading may
   // take for ever.
-  const OwnedDescriptor seen(::open(file.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
-  const bool is_ours = seen.number() >= 0 && see_file(seen.number(), status) && S_ISREG(status.st_mode) &&
-                       status.st_uid == ::geteuid() && status.st_size == static_cast<off_t>(recorder_file_size);
+  const bool is_ours = see_entry(file.string(), status) && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+                       status.st_size == static_cast<off_t>(recorder_file_size);
   if (!is_ours) return std::nullopt;
   // What is ours there, others can't replace.
   const OwnedDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

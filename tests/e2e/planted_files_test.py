@@ -255,7 +255,7 @@ class Planted(unittest.TestCase):
                 done = subprocess.run([MUSTER, "run", *(f"{word}.toml" for word in words), "--launcher", "local", "--no-history",
                                        "--output", str(runs)], cwd=self.ours, capture_output=True, text=True, timeout=120 * support.SLOWNESS,
                                       env={**os.environ, "NO_COLOR": "1", **variables})
-                said = done.stdout + done.stderr
+                said = " ".join((done.stdout + done.stderr).split())
                 self.assertIn(of_other, said)
                 self.assertEqual(done.returncode == 0, words == [self.ours / "hello"], said)  # what is ours runs
         done = subprocess.run([MUSTER, "run", str(self.ours / "hello.toml"), "--launcher", "local", "--no-history", "--output", str(place / "runs")],

@@ -192,6 +192,8 @@ TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
   EXPECT_EQ(finding.remedy, "see who did");
   EXPECT_TRUE(finding.culprits.empty());
   cancelled.notice.node = "nid002";
+  EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "no node of the launch";
+  cancelled.nodes.emplace_back().node = "nid002";
   expect(cancelled, "the job was cancelled (in hello%1a2b)", {"nid002"}, "see who did");
   cancelled.notice.node = "nid001";
   EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "it answered";
@@ -668,6 +670,11 @@ TEST(ExplainTest, BehindByItem) {
   expect(failure({node("nid001", {late, in_phase(1, Phase::gap)})}, 2, "gap"),
          "rank 0 on nid001 is behind: handing over its observations since 12 s; 1 rank waits for it", {"rank 0@nid001"},
          "look at what the rank did");
+  // One that has only just come there does not keep the others: the time was too short.
+  late.idle_s = 0.8;
+  expect(failure({node("nid001", {late, in_phase(1, Phase::gap)})}, 2),
+         "not finished in time: all 2 ranks were still at work when the deadline of 60 s passed", {"timeout"},
+         "longer timeout (--timeout)");
 }
 
 TEST(ExplainTest, BehindByIterationOfTheSameStep) {

@@ -51,6 +51,21 @@ TEST(NodeNames, SlurmKnowsWhichOfThemIsRenamed) {
   EXPECT_EQ(finding->culprits, node_culprits({"n2"}));
 }
 
+TEST(NodeNames, TheNameOfAnotherNodeWithAnotherDomainIsSharedWithIt) {
+  for (const auto& hosts : {std::vector<std::string>{"n1", "n1.elsewhere", "n3"}, {"n1.elsewhere", "n1", "n3"}}) {
+    const auto finding = wrong_names(asked, world_of(hosts));
+    ASSERT_TRUE(finding);
+    EXPECT_EQ(finding->culprits, node_culprits({"n2"}));
+    EXPECT_EQ(finding->reason,
+              "ranks on n2 report the host name n1.elsewhere, as ranks on n1.elsewhere do: several nodes of one name");
+  }
+}
+
+TEST(NodeNames, OneNameInTwoDomainsIsThatOfTwoNodes) {
+  EXPECT_FALSE(
+      wrong_names({"n1.a", "n1.b", "10.0.0.1", "10.0.0.2"}, world_of({"n1.a", "n1.b", "10.0.0.1", "10.0.0.2"})));
+}
+
 TEST(NodeNames, AVariableOfARankNamesNoOtherNode) {
   for (const char* host : {"n3", "elsewhere"}) {
     // n2 has SLURMD_NODENAME=n1 or n3 beside that name.
