@@ -505,11 +505,9 @@ void Launch::give_up_on_key() {
 void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven) {
   const auto hello = decode_hello(frame.payload);
   if (!hello || is_proven_ > is_proven) return;
-  if (world_ && is_proven && !is_proven_ && refusal_.empty()) {
-    refusal_ =
-        "two programs called as rank 0; the first one did not have the key that rank 0 reads on its standard input";
-    refusal_remedy_ = "something on a node of this launch called in the name of rank 0; look at what runs there";
-  }
+  if (world_ && is_proven && !is_proven_)
+    refuse("two programs called as rank 0; the first one did not have the key that rank 0 reads on its standard input",
+           "something on a node of this launch called in the name of rank 0; look at what runs there");
   if (world_) return;
   // Of several worlds of size 1, each with a rank 0 of its own, each calls; the refusal that follows ends it.
   wire_ = from;

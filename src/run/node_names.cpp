@@ -39,20 +39,31 @@ bool have_one_address(const std::string& name, const std::string& host) {
   return std::any_of(addresses.begin(), addresses.end(), [&](const auto& one) { return others.count(one) != 0; });
 }
 
-/// Empty: it has none, or another node reports that as its host name: a variable of a rank names no other node.
-std::string slurm_name_of(const NodeProvenance& node, const World& world) {
-  const auto fact =
-      std::find_if(node.facts.begin(), node.facts.end(), [](const Fact& one) { return one.key == "slurm_node"; });
-  if (fact == node.facts.end()) return {};
-  const bool is_anothers = std::any_of(world.nodes.begin(), world.nodes.end(), [&](const NodeProvenance& other) {
-    return &other != &node && is_same_node(fact->value, other.node);
-  });
-  return is_anothers ? std::string() : fact->value;
+std::string without_domain(const std::string& name) {
+  return name.substr(0, name.find('.'));
 }
 
-bool is_called(const std::string& asked, const NodeProvenance& node, const World& world) {
-  return is_same_node(asked, node.node) || (is_this_node(asked) && is_this_node(node.node)) ||
-         asked == slurm_name_of(node, world);
+/// As Slurm calls each node of the world, by a variable of its ranks. Empty: not at all, or another node reports that
+/// as its host name: a variable of a rank names no other node.
+Names slurm_names(const World& world) {
+  std::set<std::string> hosts, full;  // `full`: without their domains, of those that have one
+  for (const NodeProvenance& node : world.nodes) {
+    hosts.insert(node.node);
+    if (const auto host = without_domain(node.node); host != node.node) full.insert(host);
+  }
+  Names names;
+  for (const NodeProvenance& node : world.nodes) {
+    const auto fact =
+        std::find_if(node.facts.begin(), node.facts.end(), [](const Fact& one) { return one.key == "slurm_node"; });
+    const std::string name = fact == node.facts.end() ? std::string() : fact->value;
+    const bool is_a_host = hosts.count(name) + hosts.count(without_domain(name)) + full.count(name) > 0;
+    names.push_back(is_a_host && !is_same_node(name, node.node) ? std::string() : name);
+  }
+  return names;
+}
+
+bool is_called(const std::string& asked, const NodeProvenance& node, const std::string& slurm_name) {
+  return is_same_node(asked, node.node) || (is_this_node(asked) && is_this_node(node.node)) || asked == slurm_name;
 }
 
 void drop_repeated(Names& names) {
@@ -78,10 +89,12 @@ Names shared_names(const std::vector<std::string>& asked, const World& world) {
 }
 
 /// The asked nodes that report a shared name and that Slurm calls otherwise.
-Names renamed_nodes(const std::vector<std::string>& asked, const World& world, const Names& shared) {
+Names renamed_nodes(const std::vector<std::string>& asked, const World& world, const Names& slurm,
+                    const Names& shared) {
   Names renamed;
-  for (const NodeProvenance& node : world.nodes) {
-    const std::string own = slurm_name_of(node, world);
+  for (std::size_t i = 0; i < world.nodes.size(); ++i) {
+    const NodeProvenance& node = world.nodes[i];
+    const std::string& own = slurm[i];
     const bool is_shared = std::find(shared.begin(), shared.end(), node.node) != shared.end();
     if (is_shared && !is_same_node(own, node.node) && std::find(asked.begin(), asked.end(), own) != asked.end())
       renamed.push_back(own);
@@ -94,10 +107,12 @@ Names renamed_nodes(const std::vector<std::string>& asked, const World& world, c
 std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const World& world) {
   Names missing = asked;
   Names foreign;
-  for (const auto& node : world.nodes) {
-    const auto count = std::erase_if(missing, [&](const auto& name) { return is_called(name, node, world); });
-    const bool is_known = count > 0 || std::any_of(asked.begin(), asked.end(),
-                                                   [&](const auto& name) { return is_called(name, node, world); });
+  const Names slurm = slurm_names(world);
+  for (std::size_t i = 0; i < world.nodes.size(); ++i) {
+    const NodeProvenance& node = world.nodes[i];
+    const auto is_its_name = [&](const auto& name) { return is_called(name, node, slurm[i]); };
+    const bool is_known =
+        std::erase_if(missing, is_its_name) > 0 || std::any_of(asked.begin(), asked.end(), is_its_name);
     if (!is_known) foreign.push_back(node.node);
   }
   std::erase_if(foreign, [&](const auto& host) {
@@ -106,7 +121,7 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
   Names shared = shared_names(asked, world);
   std::erase_if(shared,
                 [&](const auto& host) { return std::find(foreign.begin(), foreign.end(), host) != foreign.end(); });
-  for (const auto& name : renamed_nodes(asked, world, shared)) missing.push_back(name);
+  for (const auto& name : renamed_nodes(asked, world, slurm, shared)) missing.push_back(name);
   foreign.insert(foreign.end(), shared.begin(), shared.end());
   if (missing.empty() || foreign.empty()) return {};
   for (auto& host : foreign) host = printable_line(host, 80);
