@@ -46,10 +46,9 @@ bool has_numbers_of_the_host() {
   return !(map >> inside >> outside) || inside == outside;
 }
 
-/// Who made the mount; nothing: the owner that it shows is right.
-std::optional<uid_t> owner_of_mount(int opened) {
+/// Who made the mount of this number, in which a file is open; nothing: the owner that it shows is right.
+std::optional<uid_t> owner_of_mount(int opened, const std::string& number) {
   std::ifstream mounts("/proc/self/mountinfo");
-  const std::string number = mount_of(opened);
   uid_t owner = 0;
   const MountKind kind = number.empty() ? MountKind::missing : find_mount(mounts, number, owner);
   if (kind == MountKind::fuse) return owner == 0 || !has_numbers_of_the_host() ? std::nullopt : std::optional(owner);
@@ -58,6 +57,29 @@ std::optional<uid_t> owner_of_mount(int opened) {
   struct statfs system {};
   const bool is_known = ::fstatfs(opened, &system) == 0 && system.f_type != FUSE_SUPER_MAGIC;
   return is_known ? std::nullopt : std::optional(unknown_owner);
+}
+
+struct RootMount {
+  std::string number;
+  std::optional<uid_t> owner;
+};
+
+/// Most files are there. It is not unmounted while this process runs, so that its number stays its own.
+const RootMount& root_mount() {
+  static const RootMount root = [] {
+    const int opened = ::open("/", O_PATH | O_CLOEXEC);
+    RootMount found{mount_of(opened), {}};
+    found.owner = owner_of_mount(opened, found.number);
+    if (opened >= 0) ::close(opened);
+    return found;
+  }();
+  return root;
+}
+
+std::optional<uid_t> owner_of_mount(int opened) {
+  const std::string number = mount_of(opened);
+  if (!number.empty() && number == root_mount().number) return root_mount().owner;
+  return owner_of_mount(opened, number);
 }
 
 bool see(int folder, const std::string& name, int flags, struct stat& about) {
