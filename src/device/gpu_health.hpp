@@ -19,7 +19,7 @@ class GpuWatch {
   /// Fills the values of `gpu`, found by its address: all counters, modes, processes. False: it is not
   /// among those of the source.
   virtual bool look(Device& gpu) const = 0;
-  /// As above, of what changes from one moment to the next: clocks, throttling, PCIe.
+  /// As above, of what changes from one moment to the next: clocks, throttling, PCIe, processes.
   virtual bool glance(Device& gpu) const = 0;
   /// Codes of driver errors (XIDs) of the GPU since it was first asked about here; each is given once.
   [[nodiscard]] virtual std::vector<int> xids(const PciAddress& gpu) = 0;
@@ -38,7 +38,7 @@ class GpuHealth {
 
   /// All current values of a GPU. Empty: no source reports it. May take milliseconds.
   [[nodiscard]] Values look(const Device& gpu) const;
-  /// What changes from one moment to the next: clocks, throttling, the PCIe link.
+  /// What changes from one moment to the next: clocks, throttling, the PCIe link, processes.
   [[nodiscard]] Values glance(const Device& gpu) const;
   /// XIDs of a GPU since the first look at it, where its vendor has such; each is given once.
   [[nodiscard]] std::vector<int> xids(const Device& gpu) const;

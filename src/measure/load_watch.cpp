@@ -69,6 +69,19 @@ std::vector<std::string> without(const std::string& list, const std::string& oth
   return left;
 }
 
+/// Of two lists of processes, each once, as the first list has it: its memory changes.
+std::string all_processes(const std::string& one, const std::string& two) {
+  std::vector<std::string> found;
+  std::set<std::string> numbers;
+  for (const std::string& list : {one, two})
+    for (const std::string& process : split(list, ',')) {
+      const std::string_view text = trim(process);
+      if (text.empty() || text == "none") continue;
+      if (numbers.emplace(text.substr(0, text.find(' '))).second) found.emplace_back(text);
+    }
+  return join(found, ", ");
+}
+
 /// The reasons of both, none twice.
 std::string both(const std::string& a, const std::string& b) {
   std::set<std::string> reasons;
@@ -212,12 +225,14 @@ void LoadWatch::during(const SeenGpu& gpu) {
   const GpuHealth::Values now = health_.glance(*found->second.device);
   GpuHealth::Values& worst = found->second.during;
   const std::string throttled = both(reported(worst, "throttled_by"), reported(now, "throttled_by"));
+  const std::string processes = all_processes(reported(worst, "processes"), reported(now, "processes"));
   for (const auto& [key, value] : now) {
     // A link wakes up with the first copy: its best is what it can do now.
     const bool is_link = key.rfind("pcie_", 0) == 0;
     if (!is_link || real_reported(now, key) > real_reported(worst, key)) worst[key] = value;
   }
   worst["throttled_by"] = throttled;
+  worst["processes"] = processes;
 }
 
 /// Nothing of a GPU that counts none.
@@ -276,12 +291,12 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
       add_corrected(gpu, after, seconds, wholes.size() == 1, seen);
       add_load(gpu, seen);
     }
-    // Of all ranks: strangers slow each of them down. Who was there before the load. Those that came since can be
-    // ranks of this run, unless the numbers are known to be those of this process's namespace.
-    std::string others = reported(gpu.before, "processes");
-    if ((others.empty() || others == "none") && !reported(after, "lists_this_process").empty())
-      others = reported(after, "processes");
-    if (!others.empty() && others != "none") seen.facts.push_back({"others", gpu.address + " " + others});
+    // Of all ranks: strangers slow each of them down. Who was there before the load. Those that came since, and may
+    // have gone again, can be ranks of this run, unless the numbers are known to be those of this process's namespace.
+    std::string others = all_processes(reported(gpu.before, "processes"), {});
+    if (!reported(after, "lists_this_process").empty())
+      others = all_processes(all_processes(others, reported(gpu.during, "processes")), reported(after, "processes"));
+    if (!others.empty()) seen.facts.push_back({"others", gpu.address + " " + others});
     for (const auto& [name, value] : gpu.device->values)
       if (name.rfind("process.", 0) == 0)
         seen.facts.push_back({"others", fmt::format("{} {} {}", gpu.address, name.substr(8), value)});

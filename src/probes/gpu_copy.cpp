@@ -160,6 +160,8 @@ class CopyPart {
     gpu_copy::add_model(gpu, where);
     gpu_copy::add_pages(domain_of(gpu), (*made)->pinned_at(), where);
     add_capable(gpu, where);
+    const double rate = gpu_copy::host_way(gpu, node_.known(gpu)).rate;
+    (*made)->least_of_link(context_.params.real("least_of_link") * rate);
     return (*made)->alone(seen_, where);
   }
 

@@ -21,6 +21,7 @@
 #include "run/plugins.hpp"
 #include "run/rank_key.hpp"
 #include "run/remote_exec.hpp"
+#include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
 #include "system/hwloc_display.hpp"
 #include "system/own_limits.hpp"
@@ -115,6 +116,7 @@ Launch::~Launch() {
   for (const Caller& caller : callers_) disconnect(caller);
   std::error_code ignored;
   fs::remove_all(order_.folder / affinity_records, ignored);
+  if (end_) await_end_of_watchdog(tag(), 1.0);
 }
 
 /// Whether every rank will be on this machine, and reaches us by its loopback.

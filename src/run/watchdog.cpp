@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -158,6 +160,14 @@ void start_watchdog(const std::string& tag, const WatchdogTimes& times) {
   }
   while (between > 0 && ::waitpid(between, nullptr, 0) < 0 && errno == EINTR) continue;
   ::close(name);
+}
+
+void await_end_of_watchdog(const std::string& tag, double most_s) {
+  const double end = monotonic_seconds() + most_s;
+  int name = take_name(tag);
+  for (; name < 0 && monotonic_seconds() < end; name = take_name(tag))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (name >= 0) ::close(name);
 }
 
 }  // namespace muster

@@ -23,4 +23,8 @@ struct WatchdogTimes {
 /// stop it. Where it can't be forked there is none.
 void start_watchdog(const std::string& tag, const WatchdogTimes& times = {});
 
+/// Waits until this node's watchdog of launch `tag` has ended, `most_s` seconds at most: it does so as soon as it sees
+/// that the ranks have. A service manager ends what a service leaves, and logs that.
+void await_end_of_watchdog(const std::string& tag, double most_s);
+
 }  // namespace muster

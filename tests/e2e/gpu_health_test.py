@@ -136,6 +136,11 @@ class Health(gpu_copy_test.OnGpus):
         self.assertEqual(self.check(), 0, self.output)
         self.assertIn("is used by others, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
 
+    def test_others_that_come_and_go_while_it_works(self):
+        self.describe("set 1 processes self:512", "later 1 processes self:512 4242:61440 after 1", "later 1 processes self:512 after 2")
+        self.assertEqual(self.check(), 0, self.output)
+        self.assertIn("is used by others, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
+
 
 class HealthOfAmd(gpu_copy_test.OnGpus):
     C1 = "sys/bus/pci/devices/0000:c1:00.0"  # GPU 0 of lumi-g

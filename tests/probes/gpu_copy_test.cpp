@@ -7,6 +7,7 @@
 #include "measure/peak_bandwidth.hpp"
 #include "model/machine_description.hpp"
 #include "probes/four_gpus.hpp"
+#include "probes/gpu_copy/looks.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 #include "stats/stats.hpp"
@@ -76,6 +77,79 @@ TEST(GpuCopy, FarBelowItsLinkIsAFinding) {
       "that its PCIe link can do");
   made.doubt("2 ranks share a core");
   EXPECT_TRUE(made.judge().findings.empty());
+}
+
+/// Looks at the medians of `rates` in turn; 0 is a look without samples.
+struct LooksAt {
+  std::vector<double> rates;
+  double least = 0;
+  std::size_t taken = 1;
+  int pauses = 0;
+
+  static Summary summary(double rate) { return rate > 0 ? summarize(std::span(&rate, 1)) : Summary{}; }
+  Result<Looks> all() {
+    return look_again(
+        summary(rates[0]), least, [&]() -> Result<Summary> { return summary(rates.at(taken++)); }, [&] { ++pauses; });
+  }
+};
+
+TEST(GpuCopyLooks, TwoThatAgreeAreEnough) {
+  LooksAt looks{{55.1, 54.8}, 37.8};
+  const auto seen = looks.all();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(looks.taken, 2u);
+  EXPECT_EQ(looks.pauses, 0);
+  EXPECT_EQ(seen->best.median, 55.1);
+  EXPECT_FALSE(seen->have_varied());
+}
+
+// As seen on an H100 whose neighbours used the same switch: docs/measurements/gpu.md.
+TEST(GpuCopyLooks, ADisturbedLookIsNotTheLinks) {
+  LooksAt first{{24.9, 55.1, 55.0}, 37.8};
+  LooksAt second{{55.1, 23.5}, 37.8};
+  for (LooksAt* looks : {&first, &second}) {
+    const auto seen = looks->all();
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(looks->taken, looks->rates.size());
+    EXPECT_EQ(seen->best.median, 55.1);
+    EXPECT_TRUE(seen->have_varied());
+  }
+}
+
+TEST(GpuCopyLooks, ASlowLinkIsLookedAtMoreOftenAndStaysSlow) {
+  LooksAt slow{{24.9, 25.0, 24.8, 25.1, 24.9}, 37.8};
+  const auto seen = slow.all();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(slow.taken, 5u);
+  EXPECT_EQ(slow.pauses, 3);
+  EXPECT_LT(seen->best.median, 25.2);
+  EXPECT_FALSE(seen->have_varied());
+  LooksAt longer{{24.9, 25.0, 55.0, 55.0}, 37.8};
+  EXPECT_EQ(longer.all()->best.median, 55.0);
+}
+
+TEST(GpuCopyLooks, LooksWithoutSamplesCountForNothing) {
+  LooksAt one{{0, 50, 50}, 0};
+  EXPECT_EQ(one.all()->best.median, 50);
+  LooksAt none{{0, 0, 0, 0, 0}, 0};
+  const auto seen = none.all();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->best.n, 0);
+  EXPECT_FALSE(seen->have_varied());
+}
+
+TEST(GpuCopy, LooksThatVariedAreNotedBesideAPass) {
+  auto seen = seen_on("0000:c1:00.0", 55, 63);
+  seen.facts.push_back({"varied", "0000:c1:00.0 - host_to_device engine 24.9 55.0"});
+  MadeCase made(probe());
+  made.rank("a", seen);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "copies by engine from host to device of GPU 0000:c1:00.0 (GPU-1) on a varied from 24.9 to 55.0 GB/s; the "
+            "highest rate is judged");
+  EXPECT_EQ(judgement.evidence.at(1), "7 series of copies on 1 GPU: all compared data was right");
 }
 
 void add(Observation& seen, const std::string& metric, Labels where, double value, double capable) {

@@ -2,8 +2,8 @@
 // its lines. Keys of `set` are the names of values in docs/methods/device_visibility.md; further ones:
 //   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlinks_without_state "3", nvlink_rate (MB/s),
 //   nvlink_to "ADDRESS ADDRESS...", throttle_bits (number), fabric_state, fabric_code, fabric_health, fabric_clique,
-//   fabric_cluster (32 digits), processes "PID:MIB ...", mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids,
-//   mig_instances (numbers of GPU instances), mig_memory "TOTAL:USED
+//   fabric_cluster (32 digits), processes "PID:MIB ..." (PID self: the caller), mig_profiles "3g.40gb 1g.10gb" or "-",
+//   mig_uuids, mig_instances (numbers of GPU instances), mig_memory "TOTAL:USED
 //   ..." (MiB), pcie_replays; nvlink_replays, nvlink_recoveries, nvlink_crc_flit, nvlink_crc_data, and of drivers with
 //   NVLink 5 nvlink_failed_recoveries, nvlink_symbol_errors, nvlink_effective_errors, nvlink_fec_corrected,
 //   nvlink_symbol_ber (mantissa x 256 + exponent): each of link 0
@@ -19,6 +19,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <unistd.h>
 
 #include "sheet.hpp"
 
@@ -202,9 +203,13 @@ int put_processes(const char* call, Handle handle, U32* count, void* to, std::si
   *count = static_cast<U32>(list.size());
   if (list.size() > room) return too_small;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    unsigned pid = 0;
+    const bool is_own = list[i].rfind("self:", 0) == 0;
+    auto pid = static_cast<unsigned>(::getpid());
     unsigned long long mebibytes = 0;
-    std::sscanf(list[i].c_str(), "%u:%llu", &pid, &mebibytes);
+    if (is_own)
+      std::sscanf(list[i].c_str(), "self:%llu", &mebibytes);
+    else
+      std::sscanf(list[i].c_str(), "%u:%llu", &pid, &mebibytes);
     const U32 number = pid;
     const U64 bytes = mebibytes << 20;
     auto* at = static_cast<unsigned char*>(to) + i * size;

@@ -200,6 +200,7 @@ bool NvmlWatch::glance(Device& gpu) const {
   inside_->session.turn_to(gpu);
   nvml::read_link(inside_->session, found->second, gpu);
   nvml::read_heat_and_clocks(inside_->session, found->second, gpu);
+  nvml::read_processes(inside_->session, found->second, gpu);
   return true;
 }
 

@@ -1,13 +1,16 @@
 #include "probes/gpu_copy/bench.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "measure/pattern.hpp"
+#include "probes/gpu_copy/looks.hpp"
 #include "system/numa_policy.hpp"
 
 namespace muster::gpu_copy {
@@ -120,25 +123,60 @@ Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
 
 Result<void> Bench::measure(const Cell& cell, Observation& seen, const Labels& labels, int peer_rank) {
   if (auto cleared = cell.clear(); !cleared) return cleared;
+  has_looked_ = false;
+  taken_ = 0;
   const double began = monotonic_seconds();
-  if (auto timed = time(cell, seen, labels, peer_rank); !timed) return timed;
-  return verify(cell, Seconds{monotonic_seconds() - began}, seen);
+  auto rate = look(cell);
+  if (!rate) return tl::unexpected(rate.error());
+  if (auto verified = verify(cell, Seconds{monotonic_seconds() - began}, seen); !verified) return verified;
+  if (context_.timing_doubt.empty())
+    if (auto done = look_further(cell, *rate, seen); !done) return done;
+  ++cells_;
+  Labels where = labels;
+  where.emplace_back("by", std::string(cell.by));
+  std::sort(where.begin(), where.end());
+  if (rate->n > 0)
+    seen.readings.push_back({std::string(cell.metric), std::move(where), *rate, peer_rank});
+  else
+    ++disturbed_;
+  return {};
 }
 
-Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int peer_rank) {
+Result<void> Bench::look_further(const Cell& cell, Summary& rate, Observation& seen) {
+  const bool is_of_link = cell.by == by(false) && (cell.metric == "host_to_device" || cell.metric == "device_to_host");
+  const auto looks = look_again(
+      rate, is_of_link ? least_of_link_ : 0, [&] { return look(cell); },
+      [&] {
+        context_.recorder.step("await a free link");
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      });
+  if (!looks) return tl::unexpected(looks.error());
+  rate = looks->best;
+  if (looks->have_varied())
+    seen.facts.push_back({"varied", fmt::format("{} {} {} {:.1f} {:.1f}", target_of(cell), cell.metric, cell.by,
+                                                looks->slowest, rate.median)});
+  return {};
+}
+
+std::string Bench::target_of(const Cell& cell) const {
+  const std::string address = gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
+  return fmt::format("{} {}", address, cell.to.empty() ? "-" : cell.to);
+}
+
+/// GB/s; without samples where all were disturbed.
+Result<Summary> Bench::look(const Cell& cell) {
   context_.recorder.step(fmt::format("{} {}", cell.metric, cell.by));
-  has_looked_ = false;
   SamplingGoal goal{.cap = context_.params.duration("cap")};
   if (!context_.timing_doubt.empty()) goal = one_look();
   const int passes =
       context_.timing_doubt.empty() ? std::clamp(static_cast<int>((std::size_t{64} << 20) / bytes_), 4, 64) : 1;
   Sampler sampler(goal);
-  std::uint64_t taken = 0;
+  const std::uint64_t before = taken_;
   for (int count = sampler.next(); count > 0; count = sampler.next()) {
     std::vector<double> values;
     const double began = monotonic_seconds();
     for (int i = 0; i < count; ++i) {
-      context_.recorder.iteration(taken++);
+      context_.recorder.iteration(taken_++);
       bool has_expired = false;
       auto seconds = sample(cell, passes, has_expired);
       if (!seconds) return tl::unexpected(seconds.error());
@@ -148,16 +186,8 @@ Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int
     }
     sampler.feed(values, Seconds{monotonic_seconds() - began});
   }
-  ++cells_;
-  all_copies_ += taken * static_cast<std::uint64_t>(passes) * static_cast<std::uint64_t>(cell.copies);
-  const Sampled sampled = sampler.result();
-  labels.insert(labels.begin(), {"by", std::string(cell.by)});
-  std::sort(labels.begin(), labels.end());
-  if (sampled.summary.n > 0)
-    seen.readings.push_back({std::string(cell.metric), std::move(labels), sampled.summary, peer_rank});
-  else
-    ++disturbed_;
-  return {};
+  all_copies_ += (taken_ - before) * static_cast<std::uint64_t>(passes) * static_cast<std::uint64_t>(cell.copies);
+  return sampler.result().summary;
 }
 
 /// What is wrong is noted whatever fails afterwards.
@@ -167,10 +197,9 @@ Result<void> Bench::verify(const Cell& cell, Seconds timed, Observation& seen) {
   const auto done = compare_copies(cell, timed);
   all_compared_ += compared_.compared;
   if (compared_.messages == 0) return done;
-  const std::string address = gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
-  seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {}, in {} of {} copies compared", address,
-                                             cell.to.empty() ? "-" : cell.to, cell.metric, cell.by,
-                                             p2p::describe(compared_.first), compared_.messages, compared_.compared)});
+  seen.facts.push_back(
+      {"wrong", fmt::format("{} {} {} {}, in {} of {} copies compared", target_of(cell), cell.metric, cell.by,
+                            p2p::describe(compared_.first), compared_.messages, compared_.compared)});
   return done;
 }
 

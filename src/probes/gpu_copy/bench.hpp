@@ -30,11 +30,6 @@ struct Cell {
   int copies = 1;            ///< of one pass
 };
 
-struct Timed {
-  Sampled sampled;
-  int expired = 0;  ///< samples whose gate was not opened in time
-};
-
 class Bench {
  public:
   /// `bytes` is a multiple of 16. Pinned memory is taken from `domain`; -1: anywhere.
@@ -52,6 +47,8 @@ class Bench {
 
   /// Called once per kind of copy, while the device works on it or shortly after.
   void while_busy(std::function<void()> look) { while_busy_ = std::move(look); }
+  /// Copies between host and GPU by the engine that are below this, in GB/s, are measured again; 0: it is not known.
+  void least_of_link(double rate) { least_of_link_ = rate; }
   [[nodiscard]] const std::string& pinned_at() const { return pinned_at_; }
   [[nodiscard]] const std::string& no_kernels() const { return no_kernels_; }
   /// Launches return only when their kernel has ended: nothing is timed behind a gate.
@@ -67,7 +64,10 @@ class Bench {
   Bench(RunContext& context, const SeenGpu& gpu, std::size_t bytes) : context_(context), gpu_(gpu), bytes_(bytes) {}
   [[nodiscard]] Result<void> take(int domain);
   [[nodiscard]] Result<void> measure(const Cell& cell, Observation& seen, const Labels& labels, int peer_rank);
-  [[nodiscard]] Result<void> time(const Cell& cell, Observation& seen, Labels labels, int peer_rank);
+  [[nodiscard]] Result<Summary> look(const Cell& cell);
+  /// `rate`: of the first look, then of the fastest.
+  [[nodiscard]] Result<void> look_further(const Cell& cell, Summary& rate, Observation& seen);
+  [[nodiscard]] std::string target_of(const Cell& cell) const;
   [[nodiscard]] Result<void> verify(const Cell& cell, Seconds timed, Observation& seen);
   [[nodiscard]] Result<void> compare_copies(const Cell& cell, Seconds timed);
   [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);
@@ -94,6 +94,8 @@ class Bench {
   void* back_seen_ = nullptr;
   std::function<void()> while_busy_;
   bool has_looked_ = false;  ///< in this cell
+  double least_of_link_ = 0;
+  std::uint64_t taken_ = 0;  ///< samples of this cell
   LaunchGate gate_;
   bool has_gate_ = false;  ///< there are kernels, and their launches return before they have ended
   std::string pinned_at_;

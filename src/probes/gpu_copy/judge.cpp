@@ -179,6 +179,27 @@ void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>&
   }
 }
 
+/// `GPU TO METRIC BY LOW HIGH`: looks at one kind of copy that differ. The highest is the reading.
+void note_variation(const RankPlace& place, const TestedGpus& named, const Observation& seen,
+                    std::vector<Finding>& findings) {
+  for (const Fact& fact : seen.facts) {
+    if (fact.key != "varied") continue;
+    std::string text = printable_line(fact.value, 200);
+    const std::string gpu = take_word(text);
+    const std::string to = take_word(text);
+    const std::string metric = take_word(text);
+    const std::string by = take_word(text);
+    const std::string low = take_word(text);
+    const std::string way = to == "-" ? words_of(metric) : "to GPU " + to;
+    findings.push_back(about_gpu(place, Verdict::pass, gpu,
+                                 fmt::format("copies by {} {} of {} on {} varied from {} to {} GB/s; the highest rate "
+                                             "is judged",
+                                             by, way, named(gpu), place.host, low, text),
+                                 "look for other users of the link: other programs, and in a virtual machine those of "
+                                 "its host"));
+  }
+}
+
 void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, ProbeJudgement& judgement,
                 Likes& likes) {
   const TestedGpus named = tested_by(seen);
@@ -194,6 +215,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
         fmt::format("{} of {} on {} have no time", printable_line(*unread, 40), named(named.only), place.host),
         "free the node of other work and run again, or give more time with the parameter cap"));
   if (!view.timing_doubt.empty() || is_shared_with_others(seen)) return;
+  note_variation(place, named, seen, judgement.findings);
   judge_limits(view, place, seen, named, judgement.findings);
   add_likes(place, seen, named, likes);
 }
