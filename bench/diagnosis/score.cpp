@@ -27,9 +27,39 @@ bool are_sides(const Named& named, const World& world) {
          (are_same(named.ends, world.far_ends()) && are_same(named.far_ends, world.ends()));
 }
 
+/// The units of `ends` that met one of `others` in the rounds.
+std::vector<int> seen_ends(const World& world, const std::vector<int>& ends, const std::vector<int>& others) {
+  const auto is_in = [](const std::vector<int>& units, int unit) {
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  std::vector<int> seen;
+  for (const LinkSample& sample : world.samples())
+    for (const auto& [end, other] : {std::pair(sample.from, sample.to), std::pair(sample.to, sample.from)})
+      if (is_in(ends, end) && is_in(others, other) && !is_in(seen, end)) seen.push_back(end);
+  return seen;
+}
+
+/// All of `seen`, and none but of `ends`.
+bool is_seen_end(std::vector<int> named, std::vector<int> seen, std::vector<int> ends) {
+  for (auto* units : {&named, &seen, &ends}) std::sort(units->begin(), units->end());
+  return std::includes(named.begin(), named.end(), seen.begin(), seen.end()) &&
+         std::includes(ends.begin(), ends.end(), named.begin(), named.end());
+}
+
+/// Which unit is behind a path that it never crossed, no reading shows.
+bool is_seen_path(const Named& named, const World& world) {
+  const auto& one = world.ends();
+  const auto& other = world.far_ends();
+  const auto seen = seen_ends(world, one, other);
+  const auto far_seen = seen_ends(world, other, one);
+  return (is_seen_end(named.ends, seen, one) && is_seen_end(named.far_ends, far_seen, other)) ||
+         (is_seen_end(named.ends, far_seen, other) && is_seen_end(named.far_ends, seen, one));
+}
+
 bool is_right(const Named& named, const World& world) {
   const FaultKind fault = world.scenario().fault;
   if (fault == FaultKind::none) return false;
+  if (fault == FaultKind::path) return named.is_group && is_seen_path(named, world);
   if (is_group(fault)) return named.is_group && are_sides(named, world);
   if (fault == FaultKind::link) return named.kind == PartKind::link && are_sides(named, world);
   const auto& ends = world.ends();

@@ -159,12 +159,13 @@ struct Again {
 /// Few, as a rule: those of suspects.
 std::vector<const Pair*> pairs_with_readings_alone(const PairTable& table) {
   std::vector<const Pair*> pairs;
-  for (const Pair& pair : table.pairs)
-    for (std::size_t i = pair.begin; i < pair.end; ++i)
-      if (table.readings[i].is_alone) {
-        pairs.push_back(&pair);
-        break;
-      }
+  for (const Pair& pair : table.pairs) {
+    const auto begin = table.readings.begin();
+    const bool is_alone =
+        std::any_of(begin + static_cast<std::ptrdiff_t>(pair.begin), begin + static_cast<std::ptrdiff_t>(pair.end),
+                    [](const LinkReading& one) { return one.is_alone; });
+    if (is_alone && !decides_group_alone(table, pair)) pairs.push_back(&pair);
+  }
   return pairs;
 }
 

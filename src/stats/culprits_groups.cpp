@@ -1,5 +1,6 @@
 // Units that are slow with others and well among each other share what is slow: a rack, a switch, an uplink.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -16,6 +17,8 @@ constexpr double seldom = 0.6;                ///< of its readings
 constexpr double least_apart = 0.85;          ///< of the meetings of two sets
 constexpr std::size_t most_inner_cells = 31;  ///< a rack of 32, of which no two were measured together
 constexpr std::size_t most_doubtful = 12;
+constexpr double sparse = 0.1;                  ///< of all pairs
+constexpr std::size_t most_links_of_path = 11;  ///< of whose ends it is asked whether they share a path
 
 bool has(const std::vector<int>& units, int unit) {
   return std::binary_search(units.begin(), units.end(), unit);
@@ -181,6 +184,52 @@ std::optional<Sides> group_of_named(const PairTable& table, const DecodeSettings
   return sides;
 }
 
+/// Mean slowness of the direction of a pair that is less slow; nullopt: one was not measured, or one alone.
+std::optional<double> slowness_both_ways(const PairTable& table, const Pair& pair) {
+  std::array<double, 2> sum{};
+  std::array<int, 2> n{};
+  for (std::size_t i = pair.begin; i < pair.end; ++i) {
+    const LinkReading& reading = table.readings[i];
+    if (reading.is_alone) return std::nullopt;
+    sum[reading.is_upward] += reading.slowness;
+    ++n[reading.is_upward];
+  }
+  if (n[0] == 0 || n[1] == 0) return std::nullopt;
+  return std::min(sum[0] / n[0], sum[1] / n[1]);
+}
+
+/// The slowest pairs of which no two share a unit, by more than `bound`; none where one was measured alone.
+std::vector<Pair> separate_slow_pairs(const PairTable& table, double bound) {
+  std::vector<std::pair<double, Pair>> slow;
+  for (const Pair& pair : table.pairs)
+    if (const auto slowness = slowness_both_ways(table, pair); slowness && *slowness > bound)
+      slow.emplace_back(*slowness, pair);
+  std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<bool> is_taken(static_cast<std::size_t>(table.units));
+  std::vector<Pair> separate;
+  for (const auto& [slowness, pair] : slow) {
+    if (separate.size() == most_links_of_path) break;
+    if (is_taken[static_cast<std::size_t>(pair.low)] || is_taken[static_cast<std::size_t>(pair.high)]) continue;
+    is_taken[static_cast<std::size_t>(pair.low)] = is_taken[static_cast<std::size_t>(pair.high)] = true;
+    separate.push_back(pair);
+  }
+  return separate;
+}
+
+/// In few rounds each unit crosses a path once or never, so that its pairs look like slow links. Of a path, one end of
+/// each is slow with an end of another pair, and the other one is not. Of many pairs, each is held against one of the
+/// first two in turn, of few against several: a group has to be beyond chance without the unit that is slow most often.
+void propose_ends_of_links(const PairTable& table, double bound, std::vector<LinkCell>& cells) {
+  const std::vector<Pair> pairs = separate_slow_pairs(table, bound);
+  if (pairs.size() < fewest_members) return;
+  const std::size_t references = std::min<std::size_t>(most_inner_cells / (2 * (pairs.size() - 1)), 3);
+  for (std::size_t i = 1; i < pairs.size(); ++i) {
+    const std::size_t first = references > 1 ? 0 : (i - 1) % 2;
+    for (std::size_t reference = first; reference < std::min(first + references, i); ++reference)
+      for (const int end : {pairs[i].low, pairs[i].high}) cells.push_back({pairs[reference].low, end, 0});
+  }
+}
+
 /// Slowness from which a meeting may be one across a slow path: clearly more than noise.
 double bound_of_paths(const DecodeSettings& settings, const std::vector<ClassLevel>& levels) {
   double noise = 0;
@@ -189,6 +238,18 @@ double bound_of_paths(const DecodeSettings& settings, const std::vector<ClassLev
 }
 
 }  // namespace
+
+bool is_sparsely_measured(const PairTable& table) {
+  const double units = table.present_units;
+  return static_cast<double>(table.pairs.size()) < sparse * units * (units - 1) / 2;
+}
+
+bool decides_group_alone(const PairTable& table, const Pair& pair) {
+  const auto begin = table.readings.begin();
+  return is_sparsely_measured(table) &&
+         std::all_of(begin + static_cast<std::ptrdiff_t>(pair.begin), begin + static_cast<std::ptrdiff_t>(pair.end),
+                     [](const LinkReading& one) { return one.is_alone; });
+}
 
 bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
   return std::any_of(groups.begin(), groups.end(), [&](const SuspectPart& group) { return crosses(group, a, b); });
@@ -206,8 +267,14 @@ bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& foun
     bound = bound_of_paths(settings, found.levels);
     const auto meetings = meetings_of(table, found.groups, bound);
     sides = find_path(table, meetings);
-    if (!sides)
-      if (const auto likely = find_path(table, meetings, Certainty::likely)) propose(*likely, meetings);
+    const bool is_sparse = is_sparsely_measured(table);
+    if (!sides && is_sparse) sides = find_path(table, meetings_of(table, found.groups, bound, SlowWhen::both_ways));
+    if (!sides) {
+      if (const auto likely = find_path(table, meetings, Certainty::likely))
+        propose(*likely, meetings);
+      else if (is_sparse)
+        propose_ends_of_links(table, bound, found.worth_repeating);
+    }
   }
   if (!sides) return false;
   if (sides->is_path()) propose(*sides, meetings_of(table, found.groups, bound));

@@ -251,11 +251,14 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   std::vector<Repeat> repeats;
   std::set<int> crowded;  // classes of which it is to be known whether slow pairs stay slow alone
   const SlowPairs slow_pairs(table);
-  for (const Pair& pair : table.pairs) judge_pair(table, pair, bounds, slow_pairs, found, repeats, crowded);
+  for (const Pair& pair : table.pairs)
+    if (!decides_group_alone(table, pair)) judge_pair(table, pair, bounds, slow_pairs, found, repeats, crowded);
   // One direction of each pair before the other one of any.
   std::stable_sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
+  // Cells that show whether links share a path take none from the links themselves.
+  const std::size_t others = is_sparsely_measured(table) ? found.worth_repeating.size() : 0;
   const auto repeat = [&](const LinkCell& cell) {
-    const bool is_full = static_cast<int>(found.worth_repeating.size()) >= settings.most_repeats;
+    const bool is_full = static_cast<int>(found.worth_repeating.size() - others) >= settings.most_repeats;
     if (!is_full && !has_cell(found.worth_repeating, cell)) found.worth_repeating.push_back(cell);
   };
   for (const Repeat& one : repeats)

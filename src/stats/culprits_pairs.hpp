@@ -121,6 +121,11 @@ struct ScoreNull {
 }
 /// Whether a reading of the pair in that direction is one of the unit as a part of that kind.
 [[nodiscard]] bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind);
+/// Few of the pairs were measured, as in 12 rounds of 128 units and more: each unit met few others.
+[[nodiscard]] bool is_sparsely_measured(const PairTable& table);
+/// Where few pairs were measured: the pair was not, and was chosen to decide a group. It shows nothing about its units
+/// or itself: pairs of a slower class without a label are slow, too.
+[[nodiscard]] bool decides_group_alone(const PairTable& table, const Pair& pair);
 /// Whether one of the groups explains that these two are slow with each other.
 [[nodiscard]] bool is_across_any(std::span<const SuspectPart> groups, int a, int b);
 /// Marks what groups and units that were found explain in `table`, and nothing else.

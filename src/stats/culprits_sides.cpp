@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace muster::culprits {
 
@@ -20,6 +21,7 @@ constexpr double false_group_rate = 0.01;   ///< per matrix: a division of the u
 constexpr double likely_group_rate = 1e4;   ///< the same where cells measured alone are to decide
 constexpr int weight_alone = 3;             ///< meetings in the rounds that one alone outweighs
 constexpr int clear_margin = 2;             ///< misfits by which a unit belongs to a side without doubt
+constexpr double slow_if_chosen = 0.02;     ///< of cells measured alone, by chance
 constexpr std::size_t most_starts = 24;     ///< slow meetings from which a path is looked for
 
 /// Mean slowness of readings; of three or more taken alone, without the slowest one.
@@ -220,13 +222,32 @@ Sides grown_from(const Meeting& start, const std::vector<Meeting>& meetings, int
   return sides;
 }
 
+/// Log of how likely so many of the cells that were chosen to show whether pairs share a path are slow by chance. Each
+/// was chosen before it was measured, so that no other division could have fitted. 0: too few, or most of the units are
+/// there for what the rounds alone show.
+double log_chance_of_chosen(const std::vector<Meeting>& meetings, const Sides& sides) {
+  Count chosen;
+  std::set<int> shown;
+  for (const Meeting& meeting : meetings) {
+    if (!meeting.is_chosen) continue;
+    chosen.add(meeting.is_slow && sides.crosses(meeting));
+    for (const int unit : {meeting.low, meeting.high})
+      if (sides.of(unit) != 0) shown.insert(unit);
+  }
+  const std::size_t members = sides.members(1).size() + sides.members(2).size();
+  if (chosen.slow < fewest_members || 2 * shown.size() < members) return 0;
+  return log_upper_tail(chosen, slow_if_chosen);
+}
+
 bool is_grown_path(const PairTable& table, const std::vector<Meeting>& meetings, const Sides& sides, double rate) {
   const auto near = sides.members(1).size();
   const auto far = sides.members(2).size();
   return near >= fewest_members && far >= fewest_members &&
          static_cast<double>(near + far) <= most_on_path * table.present_units && is_path(table, meetings, sides) &&
          fit_of(meetings, sides).is_good() &&
-         log_chance(table, meetings, sides) + 2 * std::log(table.present_units) <= std::log(rate);
+         (log_chance(table, meetings, sides) + 2 * std::log(table.present_units) <= std::log(rate) ||
+          (is_sparsely_measured(table) &&
+           log_chance_of_chosen(meetings, sides) + std::log(most_starts) <= std::log(rate)));
 }
 
 /// Which units a meeting more could move to another side, and with whom it should be.
@@ -287,18 +308,26 @@ std::vector<int> Sides::members(int side) const {
   return units;
 }
 
-std::vector<Meeting> meetings_of(const PairTable& table, std::span<const SuspectPart> groups, double bound) {
+std::vector<Meeting> meetings_of(const PairTable& table, std::span<const SuspectPart> groups, double bound,
+                                 SlowWhen when) {
   std::vector<Meeting> meetings;
   for (const Pair& pair : table.pairs) {
     if (is_across_any(groups, pair.low, pair.high)) continue;
     MeanSlowness together;
     MeanSlowness alone;
-    for (std::size_t i = pair.begin; i < pair.end; ++i)
-      (table.readings[i].is_alone ? alone : together).add(table.readings[i].slowness);
+    std::array<MeanSlowness, 2> ways;
+    for (std::size_t i = pair.begin; i < pair.end; ++i) {
+      const LinkReading& reading = table.readings[i];
+      (reading.is_alone ? alone : together).add(reading.slowness);
+      if (!reading.is_alone) ways[reading.is_upward].add(reading.slowness);
+    }
     if (alone.n + together.n == 0) continue;
+    double slowness = together.n > 0 ? together.mean() : 0;
+    if (when == SlowWhen::both_ways && ways[0].n > 0 && ways[1].n > 0)
+      slowness = std::min(ways[0].mean(), ways[1].mean());
     // What was measured alone has more weight.
-    const bool is_slow = (alone.n > 0 ? alone.without_slowest() : together.mean()) > bound;
-    meetings.push_back({pair.low, pair.high, is_slow, alone.n > 0});
+    const bool is_slow = (alone.n > 0 ? alone.without_slowest() : slowness) > bound;
+    meetings.push_back({pair.low, pair.high, is_slow, alone.n > 0, together.n == 0});
   }
   return meetings;
 }

@@ -19,11 +19,16 @@ struct Meeting {
   int high = 0;
   bool is_slow = false;
   bool is_alone = false;
+  bool is_chosen = false;  ///< measured alone, and never in the rounds
 };
 
+enum class SlowWhen {
+  on_average,
+  both_ways,  ///< each direction is, where both were measured: noise rarely hits both
+};
 /// Slow: by more than `bound`. Without meetings that `groups` explain.
 [[nodiscard]] std::vector<Meeting> meetings_of(const PairTable& table, std::span<const SuspectPart> groups,
-                                               double bound);
+                                               double bound, SlowWhen when = SlowWhen::on_average);
 
 /// Where each unit belongs: 0 elsewhere, 1 to the group, 2 to the other end of a path.
 class Sides {

@@ -879,6 +879,30 @@ TEST(Culprits, ASlowPathIsFoundThoughEachUnitCrossesItSeldom) {
   }
 }
 
+/// 256 units in 12 rounds: each crosses it once or never. Which of them do is known, which of the others would is not.
+TEST(Culprits, PairsOfAPathThatShareNoUnitAreOnePath) {
+  const auto is_near = [](int unit) { return unit >= 32 && unit < 48; };
+  const auto is_far = [](int unit) { return unit >= 160 && unit < 176; };
+  const auto is_slow = [&](int a, int b) { return (is_near(a) && is_far(b)) || (is_far(a) && is_near(b)); };
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Culprits found = with_second_look(256, 12, is_slow, seed);
+    if (found.groups.size() != 1 || !found.parts.empty()) continue;
+    const auto& [near, far] = std::minmax(found.groups[0].ends, found.groups[0].far_ends);
+    EXPECT_TRUE(std::all_of(near.begin(), near.end(), is_near)) << "seed " << seed << ": " << names(found);
+    EXPECT_TRUE(std::all_of(far.begin(), far.end(), is_far)) << "seed " << seed << ": " << names(found);
+    ++named;
+  }
+  EXPECT_GE(named, 9) << "of 10";
+}
+
+TEST(Culprits, SlowLinksThatShareNoUnitAreNoPath) {
+  const std::set<std::pair<int, int>> links{{3, 200}, {17, 90}, {40, 61}, {77, 240}, {101, 102}, {150, 151}};
+  const auto is_slow = [&](int a, int b) { return links.count(std::minmax(a, b)) != 0; };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    EXPECT_TRUE(with_second_look(256, 12, is_slow, seed).groups.empty()) << "seed " << seed;
+}
+
 TEST(Culprits, MeetingsWithSlowNodesAccuseNoOtherUnit) {
   int others = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

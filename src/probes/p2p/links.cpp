@@ -39,7 +39,8 @@ std::vector<RankLink> node_links(std::span<const RankLink> links, std::span<cons
   return all;
 }
 
-constexpr int most_repeats = 32;
+/// The decoder proposes 32 links, and about as many cells to show whether they share a path.
+constexpr int most_repeats = 64;
 
 template <class T>
 std::vector<T> values_of(const ByteVector& bytes) {
