@@ -31,6 +31,7 @@
 #include "run/rank_key.hpp"
 #include "run/shared_folder.hpp"
 #include "run/start_complaint.hpp"
+#include "run/stuck_finalize.hpp"
 #include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
 #include "system/hwloc_display.hpp"
@@ -304,7 +305,12 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   AgentHooks keyed = hooks;
   keyed.key = *key;
   const auto status = serve(**recorder, keyed, std::move(*started));
-  const auto finished = mpi_finish();
+  Result<void> finished;
+  const auto finish = [&finished] { finished = mpi_finish(); };
+  if (status && can_hang_in_finalize(mpi_library_text()))
+    (void)finish_in_time(finish);
+  else
+    finish();
   if (!status) return complain(status.error());
   if (!finished) return complain(finished.error());
   (*recorder)->phase(Phase::finished);

@@ -26,6 +26,7 @@
 #include "run/session_folder.hpp"
 #include "run/start_complaint.hpp"
 #include "run/start_trials.hpp"
+#include "run/stuck_finalize.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -378,6 +379,7 @@ void Session::carry_out(Task task) {
       outcome = examine(launch, task.launch, way, stopped);
     else
       outcome = of_clean(launch);
+    if (const std::string note = note_of_left_finalize(launch.stderr_text()); !note.empty()) results_.note_once(note);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];

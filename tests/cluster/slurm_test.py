@@ -192,12 +192,9 @@ class AllNodesThere(BelowSlurm):
         if not support.AGENT_MPICH.exists():
             self.skipTest("there is no agent for MPICH")
         # Its ranks spin while they wait: one on each node, and time.
-        for _ in range(3):
-            run = self.new_run(check("hello", probe="hello", ranks=1, timeout="30s"), nodes=2, agent=support.AGENT_MPICH)
-            run.start()
-            run.wait(40)
-            if not support.hangs_in_mpich(run):
-                break
+        run = self.new_run(check("hello", probe="hello", ranks=1, timeout="30s"), nodes=2, agent=support.AGENT_MPICH)
+        run.start()
+        run.wait(40)
         self.assertEqual(run.status, 0, run.story())
         self.assertIn("--mpi=pmi2", run.report()["launches"][0]["argv"])
 

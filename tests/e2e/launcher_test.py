@@ -185,6 +185,16 @@ class Launchers(support.EndToEnd):
         self.assert_status(run, 0)
         self.assertEqual(run.case("hello")["ranks"], 2)
 
+    def test_mpich_that_hangs_in_finalize(self):
+        """As MPICH 4.0 and 4.1 do with UCX on a healthy machine: the ranks leave."""
+        self.needs_both()
+        words = f"-genv LD_PRELOAD {support.AGENTS / 'stuck_finalize.so'} -genv ASAN_OPTIONS verify_asan_link_order=0"
+        run = self.run_with(f'#!/bin/sh\n[ "$1" = --version ] && exec {MPICH} --version\nexec {MPICH} {words} "$@"\n', agent=support.AGENT_MPICH)
+        self.assert_status(run, 0)
+        self.assertEqual(run.case("hello")["ranks"], 2)
+        self.assertIn("MPI_Finalize did not return within 3 s after all cases had ended; 2 ranks left it", " ".join(run.report()["notes"]), run.story())
+        self.assertLess(run.seconds, 10 * support.SLOWNESS)
+
     def run_cray(self, **variables):
         """Under an MPICH that behaves as Cray's does, and is asked for messages from GPU memory."""
         self.needs_both()

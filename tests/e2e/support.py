@@ -89,11 +89,6 @@ def python_with(module):
     return None
 
 
-def hangs_in_mpich(run):
-    """MPICH 4.0.2 itself hangs in MPI_Finalize in one of a hundred starts on a busy machine (docs/proving-ground.md): the run is made again."""
-    return "ranks are in MPI_Finalize" in run.stdout
-
-
 def wait_until(claim, seconds, interval=0.01):
     deadline = time.monotonic() + seconds
     while True:

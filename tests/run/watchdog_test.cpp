@@ -133,6 +133,21 @@ TEST_F(WatchdogTest, EndsWithTheLastRecorder) {
   EXPECT_TRUE(becomes_true([&] { return !is_watched(tag_); }));
 }
 
+TEST_F(WatchdogTest, IsAwaitedUntilItHasSeenTheEndOfItsRanks) {
+  const auto watched = [&](FlightRecorder&) {
+    start_watchdog(tag_, patient);
+    RankProcess::hang();
+  };
+  RankProcess rank(folder_.path, tag_, watched);
+  await_end_of_watchdog(tag_, 0.05);
+  EXPECT_TRUE(is_watched(tag_)) << "its rank lives, and the wait has a limit";
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  for (const auto& record : read_recorders(folder_.path, tag_)) fs::remove(record.file);
+  await_end_of_watchdog(tag_, 60);
+  EXPECT_FALSE(is_watched(tag_));
+}
+
 TEST_F(WatchdogTest, RecordersThatNoDriverRemovesGo) {
   RankProcess rank(folder_.path, tag_, [&](FlightRecorder&) {
     start_watchdog(tag_, quick);

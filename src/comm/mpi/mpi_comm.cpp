@@ -90,10 +90,14 @@ std::string mpi_built_for() {
 #endif
 }
 
-std::string mpi_library() {
+std::string mpi_library_text() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
-  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "unknown MPI";
+  return MPI_Get_library_version(text, &length) == MPI_SUCCESS ? text : "unknown MPI";
+}
+
+std::string mpi_library() {
+  const std::string text = mpi_library_text();
   // MPICH adds its whole configure line by line; the first one is sufficient. Open MPI counts the final zero.
   const std::string_view all(text);
   return printable_line(trim(all.substr(0, all.find('\n'))), 200);

@@ -17,6 +17,8 @@ namespace muster {
 [[nodiscard]] std::string mpi_built_for();
 /// The library's version string, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
+/// All of its lines, which for MPICH include its device and how it was configured. May be called before mpi_start.
+[[nodiscard]] std::string mpi_library_text();
 
 /// Files from which Open MPI reads its settings, by its variables or where they usually are, the first of which counts:
 /// `/root/.openmpi/mca-params.conf,/etc/openmpi/openmpi-mca-params.conf`. Empty: another MPI, or not known. After
