@@ -123,6 +123,8 @@ struct LauncherNotice {
   /// Ranks of the node of the first one that died, which was killed and is one of them, or exited and is not (Intel
   /// MPI).
   std::vector<int> killed;
+  /// Ranks that ended because their connection to another rank was closed (Open MPI 5).
+  std::vector<int> lost_a_peer;
   std::string sentence;          ///< why the launch failed as a whole, without a full stop; empty: unknown
   std::string remedy;            ///< what to do about it; empty: unknown
   bool is_about_a_node = false;  ///< the sentence is, whether the launcher reports its name or not

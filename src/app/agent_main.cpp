@@ -158,6 +158,14 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
+/// Empty: the driver's version is this one, or there is no driver.
+std::string other_version() {
+  const char* version = std::getenv(env_version);
+  if (version == nullptr || std::string_view(version) == MUSTER_VERSION) return {};
+  return fmt::format("agent of muster {}, {}{}", MUSTER_VERSION, launched_by_another_version,
+                     printable_line(version, 80));
+}
+
 /// 0: started by hand, without a driver.
 double startup_limit_s() {
   const char* text = std::getenv(env_startup);
@@ -269,6 +277,10 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->expect_shared_memory(shared_memory_of_open_mpi(host_name(), launcher.local_rank));
   start_watchdog(tag);
   (*recorder)->stamp_signals();
+  if (const std::string other = other_version(); !other.empty()) {
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "muster-rank", other}).c_str(), stderr);
+    return 1;
+  }
   if (const auto why = too_few_threads(threads_of_mpi(mpi_built_for())); !why.empty()) {
     std::fputs(complaint_line(host_name(), {ErrorKind::system, "MPI", why}).c_str(), stderr);
     return 1;

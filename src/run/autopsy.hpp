@@ -115,6 +115,7 @@ struct LaunchFailure {
   bool is_given_up = false;  ///< for a stopped launcher, daemon or rank, before a deadline passed: nothing else counts
   std::string output;        ///< file with the standard error of ranks and launcher; empty: unknown
   std::string complaint;     ///< its last line about an error of a rank; empty: none
+  bool has_left_finalize = false;  ///< some rank left MPI_Finalize, which did not return (run/stuck_finalize.hpp)
 };
 
 /// Who was where: one finding with reason, culprits, remedy. Pure.

@@ -12,6 +12,7 @@
 #include "run/launch_causes.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_complaint.hpp"
+#include "run/stuck_finalize.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -224,6 +225,7 @@ LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection
   failure.has_shells = !options_.wrapper.empty() || options_.line != nullptr;
   failure.output = (inspection.folder / "stderr").string();
   failure.complaint = rank_complaint(launch.stderr_tail());
+  failure.has_left_finalize = !note_of_left_finalize(launch.stderr_text()).empty();
   return failure;
 }
 

@@ -111,6 +111,23 @@ bool may_be_a_later_one(const FailureContext& context, const SeenRanks& who) {
          });
 }
 
+/// Without those that lost a peer, where others remain.
+SeenRanks silently_ended(const FailureContext& context) {
+  const SeenRanks all =
+      context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
+  SeenRanks found = all;
+  const auto& lost = context.failure.notice.lost_a_peer;
+  std::erase_if(found, [&](const SeenRank& rank) {
+    return std::find(lost.begin(), lost.end(), rank.record().rank) != lost.end();
+  });
+  return found.empty() ? all : found;
+}
+
+/// MPI libraries can crash where the connection to another rank is lost.
+bool may_follow_a_loss(const FailureContext& context, const SeenRank& rank) {
+  return rank.record().is_signal_in_mpi && (!context.silent_nodes.empty() || !silently_ended(context).empty());
+}
+
 }  // namespace
 
 Explained killed_by_launcher_report(const FailureContext& context) {
@@ -125,6 +142,7 @@ Explained killed_by_launcher_report(const FailureContext& context) {
   if (is_second) return std::nullopt;
   const SeenRanks who = named_by_launcher(context);
   if (may_be_a_later_one(context, who)) return std::nullopt;
+  if (!notice.rank && !who.empty() && may_follow_a_loss(context, who.front())) return std::nullopt;
   if (!who.empty()) return killed(context, who, rank_words(who.front()), *notice.signal);
   if (!notice.rank) return std::nullopt;
   std::string name = fmt::format("rank {}", *notice.rank);
@@ -136,10 +154,11 @@ Explained killed_by_launcher_report(const FailureContext& context) {
 }
 
 Explained killed_by_recorder(const FailureContext& context) {
-  auto stamped = context.those([](const SeenRank& rank) {
+  auto stamped = context.those([&](const SeenRank& rank) {
     const int signal = rank.record().signal;
     // A program may live through a QUIT that it handles; not through a crash.
-    return signal != 0 && !is_asked_to_end(signal) && (signal != SIGQUIT || !rank.is_alive());
+    return signal != 0 && !is_asked_to_end(signal) && (signal != SIGQUIT || !rank.is_alive()) &&
+           !may_follow_a_loss(context, rank);
   });
   if (stamped.empty()) return std::nullopt;
   // Clocks of nodes differ: what compares is how long ago it was when each node looked.
@@ -172,10 +191,6 @@ Explained exited_by_launcher_report(const FailureContext& context) {
 }
 
 namespace {
-
-SeenRanks silently_ended(const FailureContext& context) {
-  return context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
-}
 
 /// Of ranks that all are on one node, where others have ranks, any may have been the first: its node is the same. Ranks
 /// are named, since their program may have ended them: no node is drained for it.
@@ -268,20 +283,27 @@ Explained one_of_those_killed(const FailureContext& context) {
 Explained ended_silently(const FailureContext& context) {
   const auto who = silently_ended(context);
   if (who.empty()) return std::nullopt;
+  const SeenRanks crashed =
+      context.those([&](const SeenRank& rank) { return !rank.is_alive() && may_follow_a_loss(context, rank); });
   const bool is_one = who.size() == 1;
   const bool is_everybody = !is_one && who.size() == context.ranks.size();
   const std::string subject = is_everybody ? fmt::format("all {}", counted(who.size(), "rank")) : names(who);
   std::string more = complaint_words(context.failure);
   if (context.failure.notice.signal)
     more += fmt::format("; the launcher reports {}", signal_words(*context.failure.notice.signal));
+  if (!crashed.empty())
+    more += fmt::format("; {} {} killed by {} in MPI, which the loss of another rank can cause", names(crashed),
+                        crashed.size() == 1 ? "was" : "were", signal_words(crashed.front().record().signal));
   // The others were ended by the launcher, and leave nothing either.
-  if (!is_one) more += "; which one was first cannot be determined";
+  if (!is_one || !crashed.empty()) more += "; which one was first cannot be determined";
+  std::vector<Culprit> culprits;
+  if (crashed.empty()) culprits = is_one ? rank_culprits(who) : culprits_of_one_node(context, who);
   std::string known_remedy = complaint_remedy(context.failure, nodes_of(who));
   if (!known_remedy.empty()) known_remedy += "; ";
   return Finding{Verdict::fail,
                  fmt::format("{} ended without a message {}{}{}", subject,
                              death_place(context.failure, &who.front().record()), others_words(context, who), more),
-                 is_one ? rank_culprits(who) : culprits_of_one_node(context, who),
+                 culprits,
                  known_remedy + fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
                                             output_words(context.failure), nodes_of(who))};
 }

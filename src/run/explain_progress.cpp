@@ -166,19 +166,31 @@ Explained behind(const FailureContext& context) {
                                counted(waiting, "rank"), waiting == 1 ? "is" : "are", common_place(status.others)),
                    rank_culprits(who), "a rank left a collective step before the others: look at its output"};
   std::string remedy = call_remedy(who);
+  const bool are_in_calls = !remedy.empty();
   if (remedy.empty())
     remedy = fmt::format("look at what {} did on {} at that time: load, file system, device, network of the node",
                          who.size() == 1 ? "the rank" : "the ranks", nodes_of(who));
+  // What keeps most ranks back need not be on their nodes, unless they are inside of a driver's call.
+  const bool are_most = !are_in_calls && 2 * who.size() > living.size();
   return Finding{
       Verdict::fail,
       fmt::format("{} {} behind:{}{}", names(who), is_or_are(who), since, waiting_words(waiting, who.size())),
-      rank_culprits(who), std::move(remedy)};
+      are_most ? std::vector<Culprit>{} : rank_culprits(who), std::move(remedy)};
 }
 
 Explained unfinished(const FailureContext& context) {
   const SeenRanks living = context.alive();
   const auto expected = static_cast<std::size_t>(std::max(context.failure.ranks_expected, 0));
   if (context.failure.stage != "finish" || living.empty() || context.ranks.size() >= expected) return std::nullopt;
+  // The others may have left it without one that hangs there.
+  if (context.failure.has_left_finalize)
+    return Finding{Verdict::fail,
+                   fmt::format("{} of {} {} in MPI_Finalize, which others have left, as it did not return; which one "
+                               "keeps the others there cannot be determined",
+                               living.size(), counted(expected, "rank"), is_or_are(living)),
+                   {},
+                   "all cases had ended before; MPICH before 4.2 with UCX can hang there: use a later MPICH, or one "
+                   "that was built for ofi"};
   return Finding{
       Verdict::fail,
       fmt::format("{} {} not finished:{}; {} ended as they should", names(living), living.size() == 1 ? "has" : "have",

@@ -50,6 +50,7 @@ struct FlightRecord {
   double changed_s = 0;  ///< CLOCK_MONOTONIC of the node at the last entry
   int signal = 0;        ///< first signal that arrived; 0: none
   double signal_s = 0;
+  bool is_signal_in_mpi = false;           ///< a crash in code of the MPI or of its transport
   int child_group = 0;                     ///< process group of a program that the probe started; 0: none
   std::vector<std::string> shared_memory;  ///< files below /dev/shm that it had mapped
   std::string file;

@@ -210,6 +210,7 @@ AgentCommand Launch::agent_command() const {
                  {env_key, key_.hex()},
                  {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())},
                  {env_launcher, std::string(launcher_.name)},
+                 {env_version, MUSTER_VERSION},
                  {env_startup, fmt::format("{}", options_.deadlines.startup_s)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);

@@ -42,6 +42,7 @@ inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";    ///< of the us
 inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 /// What a shell of that line does before its program, and muster does not carry out.
 inline constexpr const char* env_not_run = "MUSTER_NOT_RUN";
+inline constexpr const char* env_version = "MUSTER_LAUNCH_VERSION";   ///< of the driver
 inline constexpr const char* env_startup = "MUSTER_STARTUP_TIMEOUT";  ///< seconds until all ranks are introduced
 inline constexpr const char* env_world = "MUSTER_WORLD";              ///< ranks asked for
 /// How options of the launch line give each rank its GPU, which Slurm does not pass to its tasks. Read by

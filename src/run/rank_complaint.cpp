@@ -46,6 +46,11 @@ bool is_of_launcher(std::string_view line) {
                      [&](std::string_view mark) { return line.find(mark) != line.npos; });
 }
 
+/// As glibc, UCX and Open MPI print it: `0  /lib/libucs.so.0(ucs_handle_error+0x2e4) [0x7f2a]`.
+bool is_stack_frame(std::string_view line) {
+  return line.find("+0x") != line.npos && line.find("[0x") != line.npos;
+}
+
 }  // namespace
 
 std::string rank_complaint(std::string_view standard_error) {
@@ -55,7 +60,7 @@ std::string rank_complaint(std::string_view standard_error) {
     const std::string_view words = trim(line);
     if (words.size() > 20 && words.find_first_not_of('-') == words.npos)
       is_in_notice = !is_in_notice;
-    else if (!is_in_notice && is_reporting(words) && !is_of_launcher(words))
+    else if (!is_in_notice && is_reporting(words) && !is_of_launcher(words) && !is_stack_frame(words))
       last = printable_line(words, 200);
   }
   return last;

@@ -118,6 +118,7 @@ class Session {
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way,
                                       const StoppedProcesses& stopped);
   [[nodiscard]] static LaunchOutcome of_clean(const Launch& launch);
+  [[nodiscard]] LaunchOutcome of_left_finalize(const Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
                                                            LaunchOutcome outcome);
@@ -379,7 +380,10 @@ void Session::carry_out(Task task) {
       outcome = examine(launch, task.launch, way, stopped);
     else
       outcome = of_clean(launch);
-    if (const std::string note = note_of_left_finalize(launch.stderr_text()); !note.empty()) results_.note_once(note);
+    if (const std::string note = note_of_left_finalize(launch.stderr_text()); !note.empty()) {
+      results_.note_once(note);
+      if (launch.is_clean() && outcome.finding.reason.empty()) outcome = of_left_finalize(launch, task.launch, way);
+    }
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -425,6 +429,27 @@ LaunchOutcome Session::of_clean(const Launch& launch) {
            notice.sentence + "; its ranks had finished",
            {{CulpritKind::launcher, "daemon", notice.node, -1}},
            notice.remedy}};
+}
+
+/// Ranks left MPI_Finalize: by a defect of their MPI, or because a node was lost in the meantime.
+LaunchOutcome Session::of_left_finalize(const Launch& launch, const PlannedLaunch& planned, const Way& way) {
+  LaunchDiagnosis diagnosis = diagnosis_of(way);
+  LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
+  diagnosis.look(launch, inspection);
+  std::vector<LostNode> lost = std::move(inspection.cut_off);
+  for (const NodeAutopsy& node : inspection.seen)
+    if (!node.answered) lost.push_back(explain_no_answer(node.node, node.error, way.options.self));
+  LaunchOutcome outcome;
+  Finding& finding = outcome.finding;
+  for (const LostNode& one : lost) {
+    finding.verdict = Verdict::fail;
+    finding.reason += (finding.reason.empty() ? "" : "; ") + one.reason();
+    finding.culprits.push_back({CulpritKind::node, one.node, one.node, -1});
+    finding.remedy = one.remedy;
+    set_aside(one.node, one.why);
+  }
+  if (!lost.empty()) finding.reason += "; the ranks had ended all cases, and left MPI_Finalize";
+  return outcome;
 }
 
 LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way,

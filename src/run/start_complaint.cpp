@@ -271,6 +271,8 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
       finding.remedy = another_mpi_remedy;
     } else if (what.find(started_by_another_mpi) != what.npos) {
       finding.remedy = another_launcher_remedy;
+    } else if (what.find(launched_by_another_version) != what.npos) {
+      finding.remedy = fmt::format("install the same version of muster on {} as on the other nodes", where);
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =
           "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";

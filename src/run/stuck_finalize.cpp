@@ -25,7 +25,7 @@ constexpr int most_wait_ms = 2500;
 constexpr int most_answer_ms = 1000;
 // Of processor time, between two looks: a rank that sleeps in the process manager uses less, one that waits in UCX
 // more.
-constexpr std::int64_t spins_ns = 2'000'000;
+constexpr std::int64_t spins_ns = 200'000;
 
 int pmi_socket = -1;
 std::int64_t last_ns = -1;

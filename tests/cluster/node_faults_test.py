@@ -80,6 +80,13 @@ class NodeFaults(OnNodes):
         run = self.finished()
         self.assert_lost(run, "nid002", "muster 0.0.1 is installed on nid002, this is muster ", "install the same version")
 
+    def test_the_agent_alone_is_of_another_version(self):
+        """For an agent, the driver is of another version then."""
+        self.on("nid002", 'cp "$0" "$TMPDIR/agent" && printf "#!/bin/sh\nMUSTER_LAUNCH_VERSION=0.0.9 exec $TMPDIR/agent \"\$@\"\n" > "$TMPDIR/other" && '
+                          'chmod +x "$TMPDIR/other" && mount --bind "$TMPDIR/other" "$0"', support.AGENT)
+        self.assert_alone(self.finished(), "nid002", "muster's agent can't start on nid002: muster-rank: agent of muster ", ", launched by muster 0.0.9",
+                          remedy="install the same version of muster on nid002")
+
     def test_the_home_folder_is_not_mounted(self):
         """It holds muster, too."""
         run = self.new_run(check("hello", probe="hello") + ten_cases(how="none"))

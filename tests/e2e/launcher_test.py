@@ -195,6 +195,16 @@ class Launchers(support.EndToEnd):
         self.assertIn("MPI_Finalize did not return within 3 s after all cases had ended; 2 ranks left it", " ".join(run.report()["notes"]), run.story())
         self.assertLess(run.seconds, 10 * support.SLOWNESS)
 
+    def test_a_crash_in_mpi_may_follow_a_loss(self):
+        """MPICH's launcher ends the other rank by SIGKILL: which one was first can't be determined."""
+        self.needs_both()
+        words = f"-genv LD_PRELOAD {support.AGENTS / 'libmpi_crash.so'} -genv ASAN_OPTIONS verify_asan_link_order=0"
+        run = self.run_with(f'#!/bin/sh\n[ "$1" = --version ] && exec {MPICH} --version\nexec {MPICH} {words} "$@"\n', agent=support.AGENT_MPICH)
+        case = run.case("hello")
+        self.assertEqual((case["verdict"], case["culprits"]), ("fail", []), run.story())
+        self.assertIn("rank 1", case["reason"])
+        self.assertIn("was killed by signal 11 (SIGSEGV) in MPI, which the loss of another rank can cause", case["reason"])
+
     def run_cray(self, **variables):
         """Under an MPICH that behaves as Cray's does, and is asked for messages from GPU memory."""
         self.needs_both()

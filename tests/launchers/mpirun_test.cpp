@@ -325,6 +325,18 @@ std::string notice_text(const char* name) {
   return text ? *text : "";
 }
 
+/// Rank 3 was killed, and rank 1 ended because of that; PRRTE names it, or none.
+TEST(Mpirun, RanksOfOpenMpi5ThatLostAPeer) {
+  const auto read = [](std::string_view text) { return mpirun().read_notice(openmpi("5.0.11"), text, 14).lost_a_peer; };
+  EXPECT_EQ(read(notice_text("openmpi5-kill-peer")), std::vector{1});
+  EXPECT_EQ(read(notice_text("openmpi5-exit3") + notice_text("openmpi5-kill-peer")), std::vector{1}) << "once";
+  EXPECT_EQ(read("[a:0] *** An error occurred in Socket closed\n[a:0] *** An error occurred in Socket closed\n"
+                 "[a:0] *** reported by process [7,5]\n"),
+            std::vector{5});
+  EXPECT_EQ(read("An error occurred in Socket closed, reported by process [x"), std::vector<int>{});
+  EXPECT_EQ(read(notice_text("openmpi-kill")), std::vector<int>{});
+}
+
 /// Ranks that exit are not in its list, those that are killed are, beside those that it kills: all of one node.
 TEST(Mpirun, IntelsListOfKilledRanks) {
   EXPECT_EQ(mpirun().read_notice(intel(), notice_text("intel-kill"), 255).killed, (std::vector{2, 3}));

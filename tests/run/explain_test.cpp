@@ -27,6 +27,7 @@ struct RankRow {
   std::string call = "";
   double call_age_s = 12;
   std::string device = "";
+  bool is_signal_in_mpi = false;
 };
 
 RankRow rank(int number) {
@@ -62,6 +63,7 @@ RankRemains remains(const RankRow& row, double clock) {
   result.record.device = row.device;
   result.record.changed_s = clock - row.idle_s;
   result.record.signal = row.signal;
+  result.record.is_signal_in_mpi = row.is_signal_in_mpi;
   result.record.signal_s = row.signal == 0 ? 0 : clock - row.signal_age_s;
   result.state = row.state;
   result.kernel_function = row.kernel_function;
@@ -235,6 +237,82 @@ TEST(ExplainTest, EarliestCrashIsTheFirstThoughClocksOfNodesDiffer) {
   expect(ended(failure({node("nid001", {second}, 10), node("nid002", {first}, 99999)}, 2)),
          "rank 1 on nid002 was killed by signal 11 (SIGSEGV) in hello%1a2b, step barrier, iteration 7",
          {"rank 1@nid002"}, "core file on nid002");
+}
+
+TEST(ExplainTest, RanksThatLostAPeerWereNotTheFirst) {
+  auto lost = ended(failure({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)}),
+                             node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone)})},
+                            4));
+  EXPECT_EQ(culprits(explain(lost)), Names{});
+  lost.notice.lost_a_peer = {0};
+  EXPECT_EQ(culprits(explain(lost)), Names{"rank 3@nid002"});
+  lost.notice.lost_a_peer = {0, 3};
+  EXPECT_EQ(culprits(explain(lost)), Names{}) << "all of them can't have been later";
+}
+
+TEST(ExplainTest, MostRanksAreNotBlamedForBeingBehind) {
+  const auto behind = [](int count) {
+    std::vector<RankRow> rows;
+    for (int i = 0; i < 8; ++i) rows.push_back(rank(i));
+    for (int i = 0; i < 8; ++i) rows[static_cast<std::size_t>(i)].iteration = i < count ? 3 : 4;
+    return explain(failure({node("nid001", rows)}, 8));
+  };
+  EXPECT_EQ(behind(6).reason.substr(0, 6), "ranks ") << behind(6).reason;
+  EXPECT_NE(behind(6).reason.find("behind"), std::string::npos) << behind(6).reason;
+  EXPECT_EQ(culprits(behind(6)), Names{});
+  EXPECT_EQ(culprits(behind(1)), Names{"rank 0@nid001"});
+}
+
+TEST(ExplainTest, WhereARankLeftMpiFinalizeThoseThatRemainAreNotBlamed) {
+  LaunchFailure left = failure({node("nid001", {in_phase(0, Phase::finishing)}), node("nid002", {})}, 2, "finish");
+  EXPECT_EQ(culprits(explain(left)), Names{"rank 0@nid001"});
+  left.has_left_finalize = true;
+  expect(left,
+         "1 of 2 ranks is in MPI_Finalize, which others have left, as it did not return; which one keeps the others "
+         "there cannot be determined",
+         {}, "MPICH before 4.2");
+}
+
+RankRow crashed_in_mpi(int number) {
+  RankRow row = in_state(number, gone, SIGSEGV);
+  row.is_signal_in_mpi = true;
+  return row;
+}
+
+TEST(ExplainTest, ACrashInMpiMayFollowTheLossOfARankThatEndedSilently) {
+  const auto both = ended(failure(
+      {node("nid001", {crashed_in_mpi(0), in_state(1, gone)}), node("nid002", {in_state(2, gone), in_state(3, gone)})},
+      4));
+  expect(both,
+         "rank 1 on nid001, rank 2 on nid002 and rank 3 on nid002 ended without a message in hello%1a2b, step barrier; "
+         "rank 0 on nid001 was killed by signal 11 (SIGSEGV) in MPI, which the loss of another rank can "
+         "cause; which one was first cannot be determined",
+         {}, "kernel log");
+  LaunchFailure exited = both;
+  exited.notice.pid = 102;
+  exited.notice.node = "nid002";
+  exited.notice.exit_status = 3;
+  EXPECT_EQ(culprits(explain(exited)), Names{"rank 2@nid002"}) << "the launcher knows which one exited";
+  LaunchFailure reported = both;
+  reported.notice.pid = 100;
+  reported.notice.node = "nid001";
+  reported.notice.signal = SIGSEGV;
+  EXPECT_EQ(culprits(explain(reported)), Names{}) << "Hydra need not report the first one";
+}
+
+TEST(ExplainTest, ACrashInMpiWhileAllOthersLiveOrWereAskedToEndIsTheFirst) {
+  for (const RankRow& other : {rank(1), in_state(1, gone, SIGTERM)})
+    EXPECT_EQ(culprits(explain(ended(failure({node("nid001", {crashed_in_mpi(0), other})}, 2)))),
+              Names{"rank 0@nid001"});
+}
+
+TEST(ExplainTest, ACrashInMpiDoesNotHideALostNode) {
+  NodeAutopsy lost;
+  lost.node = "nid002";
+  lost.error = "no answer within 8 s";
+  EXPECT_EQ(
+      culprits(explain(ended(failure({node("nid001", {crashed_in_mpi(0), in_state(1, gone, SIGTERM)}), lost}, 4)))),
+      Names{"nid002"});
 }
 
 TEST(ExplainTest, CrashInPrepareWhileOthersWait) {

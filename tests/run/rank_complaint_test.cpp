@@ -15,6 +15,13 @@ TEST(RankComplaint, IsTheLastLineThatTellsOfAnError) {
   EXPECT_LE(rank_complaint("error " + std::string(4000, 'x')).size(), 210u);
 }
 
+TEST(RankComplaint, IsNoFrameOfAStack) {
+  EXPECT_EQ(rank_complaint("[vm:77:0:77] Caught signal 11 (Segmentation fault: address not mapped)\n"
+                           "==== backtrace (tid:     77) ====\n"
+                           " 0  /lib/x86_64-linux-gnu/libucs.so.0(ucs_handle_error+0x2e4) [0x7fbb64c3d4c4]\n"),
+            "");
+}
+
 TEST(RankComplaint, IsNotTheLaunchers) {
   EXPECT_EQ(rank_complaint("muster-rank: unsupported PMI version PMIx\n"
                            "[mpiexec@nid001] main (mpiexec.c:270): process manager error waiting for completion\n"),

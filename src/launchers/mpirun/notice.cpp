@@ -259,9 +259,24 @@ std::optional<int> rank_after_last_comma(std::string_view text, std::string_view
   return comma == std::string::npos ? std::nullopt : number_after(std::string_view(name).substr(comma), ",");
 }
 
+constexpr std::string_view closed_socket = "An error occurred in Socket closed";
+
+/// Of each `An error occurred in Socket closed *** reported by process [3172859905,0]`.
+std::vector<int> ranks_that_lost_a_peer(std::string_view text) {
+  std::vector<int> ranks;
+  for (auto one = from(text, closed_socket); !one.empty();
+       one = from(one.substr(closed_socket.size()), closed_socket)) {
+    const auto here = one.substr(0, one.find(closed_socket, closed_socket.size()));
+    const auto rank = rank_after_last_comma(here, "reported by process [");
+    if (rank && std::find(ranks.begin(), ranks.end(), *rank) == ranks.end()) ranks.push_back(*rank);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 bool find_openmpi_rank(std::string_view text, LauncherNotice& notice) {
+  notice.lost_a_peer = ranks_that_lost_a_peer(text);
   if (const auto signalled = from(text, "noticed that process rank"); !signalled.empty()) {
     notice.rank = number_after(signalled, "process rank");
     notice.pid = pid_after(signalled, "with PID");
@@ -278,7 +293,7 @@ bool find_openmpi_rank(std::string_view text, LauncherNotice& notice) {
     if (!notice.exit_status) notice.exit_status = number_after(aborted, "Errorcode:");
   } else if (const auto improper = from(text, "exited due to process rank"); !improper.empty()) {
     // A rank whose peer died calls abort, too, and Open MPI 5 at times names it instead of the peer.
-    const bool lost_its_peer = text.find("An error occurred in Socket closed") != text.npos;
+    const bool lost_its_peer = text.find(closed_socket) != text.npos;
     if (lost_its_peer && improper.find("calling \"abort\"") != improper.npos) return false;
     notice.rank = number_after(improper, "process rank");
     notice.pid = pid_after(improper, "with PID");
