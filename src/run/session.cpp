@@ -436,9 +436,16 @@ LaunchOutcome Session::of_left_finalize(const Launch& launch, const PlannedLaunc
   LaunchDiagnosis diagnosis = diagnosis_of(way);
   LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
   diagnosis.look(launch, inspection);
-  std::vector<LostNode> lost = std::move(inspection.cut_off);
-  for (const NodeAutopsy& node : inspection.seen)
-    if (!node.answered) lost.push_back(explain_no_answer(node.node, node.error, way.options.self));
+  std::vector<LostNode> lost = inspection.cut_off;
+  // All of its ranks have ended as they should: a node that does not answer once may be busy.
+  const auto is_silent = [](const NodeAutopsy& node) { return !node.answered; };
+  const std::vector<NodeAutopsy> first = std::move(inspection.seen);
+  if (std::any_of(first.begin(), first.end(), is_silent))
+    for (const NodeAutopsy& node : diagnosis.look_at_nodes(launch, inspection))
+      if (is_silent(node) && std::any_of(first.begin(), first.end(), [&](const NodeAutopsy& before) {
+            return is_silent(before) && before.node == node.node;
+          }))
+        lost.push_back(explain_no_answer(node.node, node.error, way.options.self));
   LaunchOutcome outcome;
   Finding& finding = outcome.finding;
   for (const LostNode& one : lost) {
@@ -448,7 +455,7 @@ LaunchOutcome Session::of_left_finalize(const Launch& launch, const PlannedLaunc
     finding.remedy = one.remedy;
     set_aside(one.node, one.why);
   }
-  if (!lost.empty()) finding.reason += "; the ranks had ended all cases, and left MPI_Finalize";
+  if (!finding.reason.empty()) finding.reason += "; the ranks had ended all cases, and left MPI_Finalize";
   return outcome;
 }
 
