@@ -158,7 +158,7 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
-/// Empty: the driver's version is this one, or there is no driver.
+/// Empty: this agent has the version of its driver, or was started by hand.
 std::string other_version() {
   const char* version = std::getenv(env_version);
   if (version == nullptr || std::string_view(version) == MUSTER_VERSION) return {};

@@ -60,6 +60,19 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
+std::vector<LostNode> LaunchDiagnosis::find_lost(const Launch& launch, Inspection inspection) {
+  look(launch, inspection);
+  std::vector<LostNode> lost = std::move(inspection.cut_off);
+  std::set<std::string> silent;
+  for (const NodeAutopsy& node : inspection.seen)
+    if (!node.answered) silent.insert(node.node);
+  if (silent.empty()) return lost;
+  for (const NodeAutopsy& node : autopsy(inspection))
+    if (!node.answered && silent.count(node.node) > 0)
+      lost.push_back(explain_no_answer(node.node, node.error, options_.self));
+  return lost;
+}
+
 std::vector<NodeAutopsy> LaunchDiagnosis::look_at_nodes(const Launch& launch, Inspection inspection) {
   if (launch.pid() > 0) inspection.launcher_ports = listening_ports(launch.pid());
   return autopsy(inspection);

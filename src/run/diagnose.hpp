@@ -61,6 +61,9 @@ class LaunchDiagnosis {
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
   void look(const Launch& launch, Inspection& inspection);
+  /// Nodes of a launch that has ended which do not answer twice (once: it may be busy), or which a network between the
+  /// ranks has lost.
+  [[nodiscard]] std::vector<LostNode> find_lost(const Launch& launch, Inspection inspection);
   /// Ranks and daemons of a launch that has not ended, where they stand.
   [[nodiscard]] std::vector<NodeAutopsy> look_at_nodes(const Launch& launch, Inspection inspection);
   /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something

@@ -184,19 +184,9 @@ Explained loses_packets(const FailureContext& context) {
 Explained cut_off(const FailureContext& context) {
   const auto& lost = context.failure.cut_off;
   if (lost.empty()) return std::nullopt;
-  Finding finding;
-  finding.subject = Subject::node;
-  std::vector<std::string> reasons;
-  std::vector<std::string> remedies;
-  for (const LostNode& node : lost) {
-    reasons.push_back(node.reason());
-    remedies.push_back(node.remedy);
-    finding.culprits.push_back({CulpritKind::node, node.node, node.node, -1});
-  }
-  finding.reason = join(reasons, "; ");
+  Finding finding = explain_lost(lost);
   if (const std::size_t waiting = context.alive().size(); waiting > 0)
     finding.reason += fmt::format("; {} {}", counted(waiting, "rank"), waiting == 1 ? "waits" : "wait");
-  finding.remedy = join(remedies, "; ");
   return finding;
 }
 

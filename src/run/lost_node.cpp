@@ -69,6 +69,21 @@ LostNode explain_no_answer(const std::string& node, std::string_view error, cons
   return lost;
 }
 
+Finding explain_lost(const std::vector<LostNode>& lost) {
+  Finding finding;
+  finding.subject = Subject::node;
+  std::vector<std::string> reasons;
+  std::vector<std::string> remedies;
+  for (const LostNode& node : lost) {
+    reasons.push_back(node.reason());
+    remedies.push_back(node.remedy);
+    finding.culprits.push_back({CulpritKind::node, node.node, node.node, -1});
+  }
+  finding.reason = join(reasons, "; ");
+  finding.remedy = join(remedies, "; ");
+  return finding;
+}
+
 LostNode of_another_version(const std::string& node, std::string_view theirs, const fs::path& self) {
   const std::string version =
       theirs.empty() ? "another version of muster" : fmt::format("muster {}", printable_line(theirs, 40));

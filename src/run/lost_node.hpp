@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files.hpp"
+#include "muster/verdict.hpp"
 
 namespace muster {
 
@@ -20,6 +22,8 @@ struct LostNode {
 /// `error`: what came back instead of an answer of `self` on that node. Muster that is missing, can't start or is
 /// another version's is not taken for a node that was not reached. Pure.
 [[nodiscard]] LostNode explain_no_answer(const std::string& node, std::string_view error, const fs::path& self);
+/// One finding about the nodes, which are its culprits, with the reasons and remedies of all. Pure.
+[[nodiscard]] Finding explain_lost(const std::vector<LostNode>& lost);
 /// Its muster is another version than this one; `theirs` is empty where that is unknown. Pure.
 [[nodiscard]] LostNode of_another_version(const std::string& node, std::string_view theirs, const fs::path& self);
 

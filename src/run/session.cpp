@@ -433,29 +433,11 @@ LaunchOutcome Session::of_clean(const Launch& launch) {
 
 /// Ranks left MPI_Finalize: by a defect of their MPI, or because a node was lost in the meantime.
 LaunchOutcome Session::of_left_finalize(const Launch& launch, const PlannedLaunch& planned, const Way& way) {
-  LaunchDiagnosis diagnosis = diagnosis_of(way);
-  LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
-  diagnosis.look(launch, inspection);
-  std::vector<LostNode> lost = inspection.cut_off;
-  // All of its ranks have ended as they should: a node that does not answer once may be busy.
-  const auto is_silent = [](const NodeAutopsy& node) { return !node.answered; };
-  const std::vector<NodeAutopsy> first = std::move(inspection.seen);
-  if (std::any_of(first.begin(), first.end(), is_silent))
-    for (const NodeAutopsy& node : diagnosis.look_at_nodes(launch, inspection))
-      if (is_silent(node) && std::any_of(first.begin(), first.end(), [&](const NodeAutopsy& before) {
-            return is_silent(before) && before.node == node.node;
-          }))
-        lost.push_back(explain_no_answer(node.node, node.error, way.options.self));
-  LaunchOutcome outcome;
-  Finding& finding = outcome.finding;
-  for (const LostNode& one : lost) {
-    finding.verdict = Verdict::fail;
-    finding.reason += (finding.reason.empty() ? "" : "; ") + one.reason();
-    finding.culprits.push_back({CulpritKind::node, one.node, one.node, -1});
-    finding.remedy = one.remedy;
-    set_aside(one.node, one.why);
-  }
-  if (!finding.reason.empty()) finding.reason += "; the ranks had ended all cases, and left MPI_Finalize";
+  const std::vector<LostNode> lost = diagnosis_of(way).find_lost(launch, inspection_of(launch, planned));
+  if (lost.empty()) return {};
+  for (const LostNode& one : lost) set_aside(one.node, one.why);
+  LaunchOutcome outcome{explain_lost(lost)};
+  outcome.finding.reason += "; the ranks had ended all cases, and left MPI_Finalize";
   return outcome;
 }
 

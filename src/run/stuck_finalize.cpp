@@ -18,7 +18,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view report = "muster-rank: left MPI_Finalize, which did not return\n";
-// Below finish_s of the driver, together.
+// Together below the driver's deadline for the finish.
 constexpr unsigned first_look_s = most_finalize_s - 1;
 constexpr unsigned look_every_s = 1;
 constexpr int most_wait_ms = 2500;
@@ -112,9 +112,8 @@ std::string note_of_left_finalize(std::string_view standard_error) {
     ++ranks;
   if (ranks == 0) return {};
   return fmt::format(
-      "MPI_Finalize did not return within {} s after all cases had ended; {} left it. MPICH before 4.2 with UCX can "
-      "hang "
-      "there, and applications meet that too: use a later MPICH, or one that was built for ofi",
+      "MPI_Finalize did not return within {} s after all cases had ended; {} left it. MPICH before 4.2 with UCX "
+      "can hang there, and applications meet that too: use a later MPICH, or one that was built for ofi",
       most_finalize_s, counted(ranks, "rank"));
 }
 
