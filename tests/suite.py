@@ -106,6 +106,17 @@ def descendants(root):
     return found
 
 
+def contradiction(arguments):
+    """What is wrong with the options together, or None."""
+    if arguments.all and (arguments.names or arguments.quick or arguments.failed):
+        return "--all is about every test; leave it out, or the names, --quick and --failed"
+    if arguments.names and arguments.quick:
+        return "--quick chooses by what differs; leave out the names, or --quick"
+    if arguments.since != "HEAD" and not arguments.quick:
+        return "--since belongs to --quick"
+    return None
+
+
 def selection_of(arguments):
     """(what to build and run, whether it is a part)."""
     if arguments.failed:
@@ -116,10 +127,6 @@ def selection_of(arguments):
             say("no test failed in the last run: nothing was run")
             sys.exit(4)
         return selection, True
-    if arguments.names and arguments.quick:
-        raise names.Unknown("--quick chooses by what differs; leave out the names, or --quick")
-    if arguments.since != "HEAD" and not arguments.quick:
-        raise names.Unknown("--since belongs to --quick")
     if arguments.quick:
         selection, lines = names.quick(arguments.since)
         for line in lines:
@@ -153,6 +160,10 @@ def main():
     if arguments.page:
         print(page.text(), end="")
         return 0
+    wrong = contradiction(arguments)
+    if wrong:
+        say(wrong)
+        return 3
     isolate()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_children)

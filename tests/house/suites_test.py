@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -27,12 +28,20 @@ class Suites(unittest.TestCase):
         for pattern in ("*_test.py", "*_test.cpp", "fuzz_*.cpp", "*_check.cpp"):
             for path in TESTS.rglob(pattern):
                 self.assertIn(path, known, "tests lie in tests/<folder>/, no deeper")
+        for path in {*TESTS.rglob("*.cpp"), *TESTS.rglob("*.hpp"), *TESTS.rglob("*.py")} - known:
+            in_a_class = r"^    def test_\w+\(self" if path.suffix == ".py" else r"^(?:TYPED_)?TEST(?:_F|_P)?\("
+            self.assertIsNone(re.search(in_a_class, path.read_text(), re.MULTILINE), f"{path}: no build looks for tests in a file of that name")
         scripts = {"house", "e2e", "cluster", "pytorch", "install"}
         for path in known:
             if path.suffix == ".py" and path.name != "amd_kernels_test.py":
                 self.assertIn(path.parent.name, scripts, f"{path.name}: no build looks for scripts there")
             if path.match("*_check.cpp"):
                 self.assertEqual(path.name, "mpi_comm_check.cpp", "tests/comm/CMakeLists.txt builds that alone")
+
+    def test_every_script_runs_its_tests(self):
+        for path in (path for paths in names.files().values() for path in paths):
+            if path.suffix == ".py" and re.search(r"(?m)^    def test_", path.read_text()):
+                self.assertRegex(path.read_text(), r'(?m)^if __name__ == "__main__":(?:\n .*)*(?:main|run_tests)\(', f"{path}: run by itself, it would pass without a test")
 
     def test_threads_are_those_that_the_build_has(self):
         listed = re.findall(r"muster_test_folder\((\w+) KIND threads", (TESTS / "CMakeLists.txt").read_text())
@@ -120,7 +129,17 @@ class Names(unittest.TestCase):
         self.assertIn("probes", names.needed_by("src/probes/p2p/judge.cpp", rules))
         self.assertEqual(names.needed_by("tests/stats/drift_test.cpp", rules), ["tests/stats/drift_test.cpp"])
         self.assertEqual(names.needed_by("tests/stats/link_simulator.hpp", rules), ["stats"])
+        self.assertIn("house.words_test", names.needed_by("src/probes/p2p/judge.cpp", rules))
+        self.assertEqual(names.needed_by("README.md", rules), ["house.words_test", "house.pages_test"])
+        self.assertIn("pytorch.torch_ddp_test", names.needed_by("checks/pytorch/torch_ddp.py", rules))
+        self.assertEqual(names.needed_by(".ci/run", rules), ["house"])
         self.assertEqual(names.needed_by("LICENSE", rules), [])
+
+    def test_all_and_a_part_are_refused_together(self):
+        for part in (["--quick"], ["--failed"], ["stats"]):
+            done = subprocess.run([sys.executable, "-B", str(TESTS / "suite.py"), "--all", *part], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            self.assertIn("leave it out", done.stdout + done.stderr)
 
 
 # Of ctest 3.25.

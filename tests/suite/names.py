@@ -12,6 +12,7 @@ TESTS = SOURCE / "tests"
 GTEST = re.compile(r"^\s*TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.MULTILINE)
 INSTANTIATION = re.compile(r"^\s*INSTANTIATE_TEST_SUITE_P\(\s*(\w+)\s*,\s*(\w+)\s*,", re.MULTILINE)
 BUILDS = ("release", "asan", "tsan", "plain")
+WORDED = ("src", "include", "checks", "docs", "packaging")  # folders that house.words_test reads
 
 
 class Unknown(Exception):
@@ -261,5 +262,8 @@ def needed_by(path, rules):
         return shared.get(folder, [folder] if folder in files() and "/" in path[len("tests/"):] else ["house"])
     for rule in rules:
         if path.startswith(rule["path"] + "/"):
-            return rule["unit"] + rule["system"]
-    return ["house"] if path.endswith((".txt", ".cmake", ".json", ".in", ".hpp")) or path == "dev" else []
+            words = ["house.words_test"] if rule["path"].split("/")[0] in WORDED else []
+            return rule["unit"] + rule["system"] + [name for name in words if name not in rule["system"]]
+    if path.endswith(".md"):
+        return ["house.words_test", "house.pages_test"]
+    return ["house"] if path.endswith((".txt", ".cmake", ".json", ".in", ".hpp")) or path in ("dev", ".ci/run") else []
