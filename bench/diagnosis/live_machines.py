@@ -150,14 +150,15 @@ class FaultContext:
         return helper
 
     def ranks(self, node):
-        """Pids of the ranks on a node, by number. A child has its rank's variables: the one whose parent has none is the rank."""
+        """Pids of the ranks on a node, by number. A child has its rank's variables: the one whose parent has none is the rank. The watchdog that
+        a rank leaves to init has them too, until it has shed them: the oldest is the rank."""
         found = {}
-        pids = [pid for pid in self.cluster.processes(node) if comm_of(pid).startswith("muster-rank")]
+        pids = sorted(pid for pid in self.cluster.processes(node) if comm_of(pid).startswith("muster-rank"))
         for pid in pids:
             env = vc.environment_of(pid)
             number = env.get("OMPI_COMM_WORLD_RANK") or env.get("PMIX_RANK") or env.get("PMI_RANK")
             if number is not None and parent_of(pid) not in pids:
-                found[int(number)] = pid
+                found.setdefault(int(number), pid)
         return found
 
     def daemons(self, node):

@@ -197,6 +197,7 @@ json rank_to_json(const RankRemains& rank) {
           {"signal", record.signal},
           {"signal_s", record.signal_s},
           {"is_signal_in_mpi", record.is_signal_in_mpi},
+          {"is_exit_in_mpi", record.is_exit_in_mpi},
           {"child_group", record.child_group},
           {"parent", record.parent},
           {"orphaned_s", record.orphaned_s},
@@ -256,6 +257,7 @@ RankRemains rank_from_json(const json& object) {
   record.signal = integer(object, "signal", 0);
   record.signal_s = object.at("signal_s").get<double>();
   record.is_signal_in_mpi = object.at("is_signal_in_mpi").get<bool>();
+  record.is_exit_in_mpi = object.at("is_exit_in_mpi").get<bool>();
   record.child_group = integer(object, "child_group", 0);
   record.parent = integer(object, "parent", 0);
   record.orphaned_s = object.at("orphaned_s").get<double>();

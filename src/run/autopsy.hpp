@@ -11,6 +11,7 @@
 #include "run/crowded_port.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/half_greetings.hpp"
+#include "run/init_failure.hpp"
 #include "run/lost_node.hpp"
 #include "run/lost_packets.hpp"
 
@@ -115,6 +116,7 @@ struct LaunchFailure {
   bool is_given_up = false;  ///< for a stopped launcher, daemon or rank, before a deadline passed: nothing else counts
   std::string output;        ///< file with the standard error of ranks and launcher; empty: unknown
   std::string complaint;     ///< its last line about an error of a rank; empty: none
+  InitFailure init;          ///< what MPI wrote there where MPI_Init failed
   bool has_left_finalize = false;  ///< some rank left MPI_Finalize, which did not return (run/stuck_finalize.hpp)
 };
 

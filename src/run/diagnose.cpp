@@ -238,6 +238,8 @@ LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection
   failure.has_shells = !options_.wrapper.empty() || options_.line != nullptr;
   failure.output = (inspection.folder / "stderr").string();
   failure.complaint = rank_complaint(launch.stderr_tail());
+  failure.init = init_failure(launch.stderr_text());
+  if (!failure.init.reason.empty()) failure.complaint = failure.init.reason;
   failure.has_left_finalize = !note_of_left_finalize(launch.stderr_text()).empty();
   return failure;
 }

@@ -101,6 +101,7 @@ Finding find_cause(const FailureContext& context) {
                                              uninterruptible,
                                              cut_off,
                                              daemon_ended_before_its_ranks,
+                                             failed_in_init,
                                              exited_by_launcher_report,
                                              daemon_lost,
                                              daemon_of_finished_ranks_lost,

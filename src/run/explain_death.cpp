@@ -111,14 +111,17 @@ bool may_be_a_later_one(const FailureContext& context, const SeenRanks& who) {
          });
 }
 
-/// Without those that lost a peer, where others remain.
+/// Without those that lost a peer or were ended by MPI, where others remain. mpirun ends the rest by SIGTERM, which
+/// they record; srun may do so by SIGKILL.
 SeenRanks silently_ended(const FailureContext& context) {
   const SeenRanks all =
       context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
   SeenRanks found = all;
   const auto& lost = context.failure.notice.lost_a_peer;
+  const bool records_ends = context.failure.launcher != "srun";
   std::erase_if(found, [&](const SeenRank& rank) {
-    return std::find(lost.begin(), lost.end(), rank.record().rank) != lost.end();
+    return (records_ends && rank.record().is_exit_in_mpi) ||
+           std::find(lost.begin(), lost.end(), rank.record().rank) != lost.end();
   });
   return found.empty() ? all : found;
 }
@@ -166,6 +169,24 @@ Explained killed_by_recorder(const FailureContext& context) {
     return a.signal_age_s < b.signal_age_s;
   });
   return killed(context, {*first}, rank_words(*first), first->record().signal);
+}
+
+Explained failed_in_init(const FailureContext& context) {
+  const InitFailure& init = context.failure.init;
+  if (init.reason.empty() || context.failure.stage != "start-up" || context.failure.nodes.size() < 2)
+    return std::nullopt;
+  const bool is_of_most = !init.setting.empty() && 2 * init.ranks > context.failure.ranks_expected;
+  Finding finding;
+  finding.verdict = is_of_most ? Verdict::error : Verdict::fail;
+  finding.reason = fmt::format("MPI_Init failed: {}", init.reason);
+  if (is_of_most) finding.culprits = {{CulpritKind::setting, "OMPI_MCA_" + init.setting, "", -1}};
+  finding.remedy =
+      init.setting.empty()
+          ? std::string("check the variables that choose MPI's network (OMPI_MCA_*, UCX_*, FI_*, MPICH_*, I_MPI_*)")
+          : fmt::format("check OMPI_MCA_{0} or --mca {0} against the interfaces of the nodes (ip address)",
+                        init.setting);
+  if (!context.failure.output.empty()) finding.remedy += fmt::format("; look at {}", context.failure.output);
+  return finding;
 }
 
 Explained exited_by_launcher_report(const FailureContext& context) {

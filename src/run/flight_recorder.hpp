@@ -51,6 +51,7 @@ struct FlightRecord {
   int signal = 0;        ///< first signal that arrived; 0: none
   double signal_s = 0;
   bool is_signal_in_mpi = false;           ///< a crash in code of the MPI or of its transport
+  bool is_exit_in_mpi = false;             ///< MPI ended the process, as where a connection is lost
   int child_group = 0;                     ///< process group of a program that the probe started; 0: none
   std::vector<std::string> shared_memory;  ///< files below /dev/shm that it had mapped
   std::string file;

@@ -141,7 +141,10 @@ std::optional<LaunchOutcome> launcher_killed(const LaunchEvidence& evidence) {
 std::optional<LaunchOutcome> ended_with_its_ranks(const LaunchEvidence& evidence) {
   const LauncherNotice& notice = evidence.failure.notice;
   if (evidence.is_starting() && !notice.rank && !notice.signal) return std::nullopt;
-  return LaunchOutcome{explain(evidence.failure), false};
+  LaunchOutcome outcome{explain(evidence.failure), false};
+  outcome.may_be_a_nodes =
+      evidence.is_starting() && !evidence.failure.init.reason.empty() && outcome.finding.culprits.empty();
+  return outcome;
 }
 
 std::optional<LaunchOutcome> explained_by_launcher(const LaunchEvidence& evidence) {

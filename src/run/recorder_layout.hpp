@@ -13,7 +13,7 @@ namespace muster {
 /// one, may look or write at any time. A file of zeros is an empty record.
 struct FlightRecorder::Layout {
   static constexpr std::uint64_t right_magic = 0x31464572'7473754dULL;  // "MustrEF1"
-  static constexpr std::uint32_t right_version = 6;
+  static constexpr std::uint32_t right_version = 7;
   static constexpr std::size_t step_words = 4;     // 31 characters and a zero
   static constexpr std::size_t device_words = 12;  // 95 characters and a zero
   static constexpr std::size_t error_words = 20;   // 159 characters and a zero
@@ -35,6 +35,7 @@ struct FlightRecorder::Layout {
   std::atomic<std::uint32_t> steps;
   std::atomic<std::int32_t> signal;
   std::atomic<std::int32_t> is_signal_in_mpi;
+  std::atomic<std::int32_t> is_exit_in_mpi;
   std::atomic<std::uint32_t> shared_count;
   std::atomic<std::int32_t> parent;
   Word start_ticks;

@@ -63,6 +63,7 @@ FlightRecord load(const Layout& layout) {
   record.signal = layout.signal.load(relaxed);
   record.signal_s = seconds(layout.signal_ns);
   record.is_signal_in_mpi = layout.is_signal_in_mpi.load(relaxed) != 0;
+  record.is_exit_in_mpi = layout.is_exit_in_mpi.load(relaxed) != 0;
   record.child_group = layout.child_group.load(relaxed);
   const std::uint32_t shared = layout.shared_count.load(relaxed);
   for (std::size_t i = 0; i < std::min<std::size_t>(shared, Layout::most_shared); ++i)

@@ -223,6 +223,12 @@ void start_stamping(FlightRecorder::Layout* layout) {
   watch_parent(*layout);
 }
 
+void stamp_exit(const void* caller) {
+  FlightRecorder::Layout* layout = target.load();
+  if (layout == nullptr || layout->pid.load() != getpid()) return;
+  if (mpi_code.holds(reinterpret_cast<std::uintptr_t>(caller))) layout->is_exit_in_mpi.store(1);
+}
+
 void stop_stamping(FlightRecorder::Layout* layout) {
   target.compare_exchange_strong(layout, nullptr);
 }

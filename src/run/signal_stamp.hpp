@@ -1,4 +1,4 @@
-/// Stamps of signals in the flight recorder. Included by the recorder alone.
+/// Stamps of signals and of exits in the flight recorder. Included by the recorder and the agent alone.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,9 @@ namespace muster {
 void start_stamping(FlightRecorder::Layout* layout);
 /// Nothing is written to `layout` any more. The handlers stay and pass on what arrives.
 void stop_stamping(FlightRecorder::Layout* layout);
+
+/// Of this process, which is about to end by _exit(): whether its caller, at that address, is of MPI.
+/// Async-signal-safe.
+void stamp_exit(const void* caller);
 
 }  // namespace muster

@@ -159,7 +159,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
     finding.verdict = Verdict::fail;
     finding.reason = fmt::format("ranks do not start on {} together, though each half of them starts by itself: {}",
                                  names, outcome.finding.reason);
-    finding.remedy = fmt::format("check the network between {}", names);
+    finding.remedy = fmt::format("check the network between {}; {}", names, outcome.finding.remedy);
     found.is_total = true;
     return found;
   }

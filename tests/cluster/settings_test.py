@@ -1,7 +1,10 @@
-"""Settings of Open MPI and UCX in files of one of two virtual nodes: named with file and line, and with the node."""
+"""Settings of Open MPI and UCX: in files of one of two virtual nodes, named with file and line, and with the node; and such that MPI_Init fails on
+all nodes, of which none is named."""
 import pathlib
+import shutil
 import subprocess
 import sys
+import unittest
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -9,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from on_nodes import OnNodes  # noqa: E402
+from support import Run, check  # noqa: E402
 
 CHECK = '[check.names]\nprobe = "environment"\nsummary = "A test."\nranks = { per_node = 2 }\ntimeout = "30s"\n[check.names.params]\ntorch = "ignored"\n'
 MCA_FILE = "/etc/openmpi/openmpi-mca-params.conf"
@@ -58,6 +62,40 @@ class SettingsInFiles(OnNodes):
         run, case = self.judged(0)
         self.assertRegex(" ".join(case.get("notes", []) + [finding["reason"] for finding in case.get("findings", [])]),
                          r'UCX_NET_DEVICES in files of the nodes is not set .* but "mlx5_9:1" on .* \(/etc/ucx/ucx.conf:1\)', run.story())
+
+
+class SettingsWithWhichMpiDoesNotStart(OnNodes):
+    NODES = ("nid001", "nid002", "nid003")
+
+    def started(self, launcher, agent, variables, status):
+        run = Run(check("hello", probe="hello"), "--nodes", ",".join(self.NODES), "--launcher", launcher, "--ranks-per-node", "2",
+                  env={**self.cluster.environment(), **variables}, wrapper=self.cluster.argv_on_login([]), agent=agent)
+        self.addCleanup(run.clean)
+        run.start()
+        self.assertEqual(run.wait(120), status, run.story())
+        named = [culprit for case in run.report()["cases"] for culprit in case["culprits"]]
+        return run, named
+
+    def test_an_interface_that_no_node_has_is_the_culprit(self):
+        run, named = self.started("mpirun", support.AGENT, {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "hsn9"}, 2)
+        self.assertEqual({(culprit["kind"], culprit["name"]) for culprit in named}, {("setting", "OMPI_MCA_btl_tcp_if_include")}, run.story())
+        first = run.report()["cases"][0]
+        self.assertEqual(first["reason"], "MPI_Init failed: An invalid value was given for btl_tcp_if_include: hsn9 (Unknown interface name)")
+        self.assertIn("ip address", first["remedy"])
+
+    @unittest.skipUnless(shutil.which("mpiexec.mpich") and support.AGENT_MPICH.exists(), "there is no MPICH beside Open MPI")
+    def test_no_node_is_named_where_none_reaches_another(self):
+        tools = self.cluster.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        (tools / "mpiexec").write_text('#!/bin/sh\nexec mpiexec.mpich "$@"\n')
+        (tools / "mpiexec").chmod(0o755)
+        path = f"{tools}:{self.cluster.environment().get('PATH', support.os.environ['PATH'])}"
+        run, named = self.started("mpiexec", support.AGENT_MPICH, {"PATH": path, "UCX_NET_DEVICES": "mlx5_9:1"}, 1)
+        self.assertEqual(named, [], run.story())
+        first = run.report()["cases"][0]
+        self.assertRegex(first["reason"], "^ranks do not start on .* together, though each half of them starts by itself: MPI_Init failed: "
+                         "ucx function returned with failed status", run.story())
+        self.assertIn("UCX_*", first["remedy"])
 
 
 if __name__ == "__main__":

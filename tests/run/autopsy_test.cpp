@@ -447,6 +447,7 @@ NodeAutopsy sample() {
   rank.record.signal = 15;
   rank.record.signal_s = 1001;
   rank.record.is_signal_in_mpi = true;
+  rank.record.is_exit_in_mpi = true;
   rank.record.child_group = 80;
   rank.state = ProcessState::uninterruptible;
   rank.kernel_function = "rpc_wait_bit_killable";

@@ -28,6 +28,7 @@ struct RankRow {
   double call_age_s = 12;
   std::string device = "";
   bool is_signal_in_mpi = false;
+  bool is_exit_in_mpi = false;
 };
 
 RankRow rank(int number) {
@@ -64,6 +65,7 @@ RankRemains remains(const RankRow& row, double clock) {
   result.record.changed_s = clock - row.idle_s;
   result.record.signal = row.signal;
   result.record.is_signal_in_mpi = row.is_signal_in_mpi;
+  result.record.is_exit_in_mpi = row.is_exit_in_mpi;
   result.record.signal_s = row.signal == 0 ? 0 : clock - row.signal_age_s;
   result.state = row.state;
   result.kernel_function = row.kernel_function;
@@ -271,6 +273,17 @@ TEST(ExplainTest, WhereARankLeftMpiFinalizeThoseThatRemainAreNotBlamed) {
          "1 of 2 ranks is in MPI_Finalize, which others have left, as it did not return; which one keeps the others "
          "there cannot be determined",
          {}, "MPICH before 4.2");
+}
+
+TEST(ExplainTest, ARankThatMpiEndedIsLeftOutWhereAnotherEndedSilently) {
+  RankRow by_mpi = in_state(0, gone);
+  by_mpi.is_exit_in_mpi = true;
+  expect(ended(failure({node("nid001", {by_mpi, in_state(1, gone, SIGTERM)}), node("nid002", {in_state(2, gone)})}, 3)),
+         "rank 2 on nid002 ended without a message in hello%1a2b, step barrier; 1 rank was ended after it",
+         {"rank 2@nid002"}, "kernel log of nid002");
+  expect(ended(failure({node("nid001", {by_mpi}), node("nid002", {in_state(2, gone, SIGTERM)})}, 2)),
+         "rank 0 on nid001 ended without a message in hello%1a2b, step barrier; 1 rank was ended after it",
+         {"rank 0@nid001"}, "kernel log of nid001");
 }
 
 RankRow crashed_in_mpi(int number) {
@@ -539,6 +552,34 @@ TEST(ExplainTest, AListOfKilledRanksLeavesOneNodeOrTheRankThatIsNotInIt) {
   finished.notice.killed = {1};
   expect(finished, "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 1@nid001"},
          "kernel log");
+}
+
+TEST(ExplainTest, NoRankIsACulpritWhereMpiInitFailedOnSeveralNodes) {
+  const auto starting = [](int number) {
+    RankRow rank = in_phase(number, Phase::starting);
+    rank.state = ProcessState::zombie;
+    return rank;
+  };
+  LaunchFailure left =
+      message(failure({node("nid001", {starting(0)}), node("nid002", {starting(1)})}, 2), 1, "nid002", {}, 15);
+  left.stage = "start-up";
+  left.init = {"Destination is unreachable", "", 0};
+  expect(left, "MPI_Init failed: Destination is unreachable", {}, "UCX_*");
+  left.init = {"An invalid value was given for btl_tcp_if_include: hsn9", "btl_tcp_if_include", 1};
+  expect(left, "MPI_Init failed: An invalid value was given for btl_tcp_if_include: hsn9", {},
+         "--mca btl_tcp_if_include");
+  // Rejected by most ranks, the value is at fault.
+  left.init.ranks = 2;
+  const Finding finding = explain(left);
+  EXPECT_EQ(finding.verdict, Verdict::error);
+  ASSERT_EQ(finding.culprits.size(), 1u);
+  EXPECT_EQ(finding.culprits.front().kind, CulpritKind::setting);
+  EXPECT_EQ(finding.culprits.front().name, "OMPI_MCA_btl_tcp_if_include");
+  // On one node there is no other to be at fault.
+  left.nodes.pop_back();
+  left.notice.rank = 0;
+  left.notice.node = "nid001";
+  expect(left, "rank 0 on nid001 exited with status 15 during start-up", {"rank 0@nid001"}, "standard error");
 }
 
 TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "run/process_status.hpp"
 #include "run/rank_process.hpp"
+#include "run/signal_stamp.hpp"
 
 namespace muster {
 namespace {
@@ -312,6 +314,29 @@ TEST(FlightRecorderTest, CrashAndAbortAreStamped) {
   EXPECT_EQ(crash("abort", [] { std::abort(); }), SIGABRT);
   EXPECT_EQ(only_record(folder.path, "abort").signal, SIGABRT);
   munmap(forbidden, 4096);
+}
+
+TEST(FlightRecorderTest, AnExitCountsAsMpisWhereItsCallerIsOfMpi) {
+  void* mpi = nullptr;
+  for (const char* name : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libfabric.so.1"})
+    if (mpi == nullptr) mpi = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (mpi == nullptr) GTEST_SKIP() << "no MPI library can be loaded";
+  const void* symbol = ::dlsym(mpi, "MPI_Init");
+  const void* in_mpi = symbol != nullptr ? symbol : ::dlsym(mpi, "fi_version");
+  ASSERT_NE(in_mpi, nullptr);
+  const Folder folder;
+  const auto leave = [&](const std::string& tag, const void* caller) {
+    RankProcess rank(folder.path, tag, [&](FlightRecorder& recorder) {
+      recorder.stamp_signals();
+      RankProcess::ready();
+      stamp_exit(caller);
+      ::_exit(3);
+    });
+    rank.wait();
+    return only_record(folder.path, tag).is_exit_in_mpi;
+  };
+  EXPECT_TRUE(leave("mpi", in_mpi));
+  EXPECT_FALSE(leave("own", reinterpret_cast<const void*>(&stamp_exit)));
 }
 
 volatile std::sig_atomic_t former_called = 0;

@@ -33,6 +33,8 @@ TEST(RankComplaint, IsNotTheLaunchers) {
                            rule + "\n"),
             "");
   EXPECT_EQ(rank_complaint("[nid001:00000] *** An error occurred in Socket closed\n"), "");
+  EXPECT_EQ(rank_complaint("[vm:9] 7 more processes have sent help message help-mpi-errors.txt / unknown handle\n"),
+            "");
 }
 
 // Seen with Open MPI 4.1.4 on a busy machine.

@@ -72,6 +72,12 @@ constexpr std::string_view lost_daemon = "lost communication with a remote daemo
 constexpr std::string_view silent_daemon = "daemon failed to report back";
 constexpr std::string_view lost_downstream = "Downstream from host ";  // of Intel MPI
 
+/// MPIs use the same words where the file is missing and where it may not be executed.
+constexpr std::string_view agent_remedy =
+    "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system; where "
+    "it "
+    "is there, see whether it may be executed: its rights, its architecture, the option noexec of its mount";
+
 // Causes before consequences: the first that is found explains the launch. Messages of the remote shell come first.
 constexpr KnownFailure known_failures[] = {
     {"Could not resolve hostname", "Could not resolve hostname ", "node {} has no address: its name can't be resolved",
@@ -94,10 +100,8 @@ constexpr KnownFailure known_failures[] = {
      "ask for fewer --ranks-per-node, or let ranks share cores with -J=--bind-to -J=none"},
     {"found no available cpus", "Node: ", "{} has not enough cores for the cores that each rank was to get",
      "ask for fewer ranks or fewer cores per rank"},
-    {"not access or execute an executable", "Node: ", "the agent can't be started on {}",
-     "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system"},
-    {"could not access an executable", "Node: ", "the agent can't be started on {}",
-     "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system"},
+    {"not access or execute an executable", "Node: ", "the agent can't be started on {}", agent_remedy},
+    {"could not access an executable", "Node: ", "the agent can't be started on {}", agent_remedy},
     {"hydra_pmi_proxy (No such file", "", "mpirun does not find its own helper, hydra_pmi_proxy",
      "put the folder that mpirun is installed in first on PATH; a link to mpirun elsewhere does not do"},
     {"mpiexec.hydra: not found", "", "Intel MPI's mpirun does not find its own mpiexec.hydra",
@@ -133,8 +137,7 @@ std::string failed_node(std::string_view message, const KnownFailure& failure) {
 /// Hydra could not start a program: its proxy `[proxy:0:0@nid001]` the agent, mpiexec and Intel's bstrap the remote
 /// agent.
 bool explain_execvp(std::string_view text, LauncherNotice& notice) {
-  static constexpr KnownFailure no_agent{"", "", "the agent can't be started on {}",
-                                         "install muster at the same path on all nodes, or on a shared file system"};
+  static constexpr KnownFailure no_agent{"", "", "the agent can't be started on {}", agent_remedy};
   static constexpr KnownFailure no_remote_agent{
       "", "", "the remote agent configured for mpirun does not exist",
       "correct or unset HYDRA_LAUNCHER_EXEC (Intel MPI: I_MPI_HYDRA_BOOTSTRAP_EXEC), or -launcher-exec given with -J"};
