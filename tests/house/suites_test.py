@@ -103,6 +103,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.targets("fuzz.toml"), {"asan": ["fuzz_toml"]})
         self.assertEqual(self.targets("fuzz_toml_replay"), {"asan": ["fuzz_toml"]})
         self.assertEqual(self.targets("./tests/stats/drift_test.cpp"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("SealedFrames.CutAreRefused"), {"asan": ["run_tests"]})
         self.assertEqual(self.targets("Property"), {"asan": ["config_tests", "run_tests"]})
         self.assertEqual(self.targets("gpu-offline.rocm_smi"), {"asan": ["device_tests"]})
         self.assertIn("release", self.targets("tests/comm/mpi_comm_check.cpp"))
