@@ -77,7 +77,8 @@ int stopped_daemon_of(const std::set<int>& ports) {
     if (found != 0 || to_state(status.state) != ProcessState::stopped) return;
     const bool is_ours =
         !ports.empty() && is_daemon_of_one_launch(pid) && has_network_of_this_node(pid) && is_called_with(pid, ports);
-    if (is_ours || is_step_of_slurm(pid, job == nullptr ? "" : job)) found = pid;
+    const bool is_step = is_step_of_slurm(pid, job == nullptr ? "" : job) && !has_another_network(pid);
+    if (is_ours || is_step) found = pid;
   });
   return found;
 }

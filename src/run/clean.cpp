@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <csignal>
 #include <dirent.h>
+#include <fmt/format.h>
 #include <functional>
 #include <set>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.hpp"
@@ -156,16 +158,23 @@ bool wait_until_ended(const Remains& remains, double seconds) {
   return ended;
 }
 
-// Files of /dev/shm that processes of this user have mapped. Only files of this user are removed, and reading the maps
-// of another user's process may block without end (a page that a FUSE file system of that user holds back).
+// Files of this /dev/shm that processes of this user have mapped; containers that share processes may each have their
+// own. Only files of this user are removed, and reading the maps of another user's process may block without end (a
+// page that a FUSE file system of that user holds back).
 std::set<std::string, std::less<>> mapped_shared_memory() {
   std::set<std::string, std::less<>> mapped;
+  struct stat memory {};
+  if (::stat("/dev/shm", &memory) != 0) return mapped;
+  // As in `7f2a-7f2b rw-s 00000000 00:1b 77 /dev/shm/name`.
+  const std::string device = fmt::format(" {:02x}:{:02x} ", major(memory.st_dev), minor(memory.st_dev));
   each_process([&](int pid, const ProcessStatus&) {
     if (!is_own_process(pid)) return;
     const auto maps = read_file("/proc/" + std::to_string(pid) + "/maps");
     if (!maps) return;
     for (const std::string_view line : lines(*maps))
-      if (const std::size_t at = line.find("/dev/shm/"); at != std::string_view::npos) mapped.emplace(line.substr(at));
+      if (const std::size_t at = line.find("/dev/shm/");
+          at != line.npos && line.substr(0, at).find(device) != line.npos)
+        mapped.emplace(line.substr(at));
   });
   return mapped;
 }

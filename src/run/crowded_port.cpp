@@ -57,6 +57,12 @@ bool has_network_of_this_node(int pid) {
          fs::read_symlink("/proc/self/ns/net", problem);
 }
 
+bool has_another_network(int pid) {
+  std::error_code problem;
+  (void)fs::read_symlink(fmt::format("/proc/{}/ns/net", pid), problem);
+  return !problem && !has_network_of_this_node(pid);
+}
+
 std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
                                               std::size_t most) {
   // Local address, remote address, state, queues, ..., inode.

@@ -49,6 +49,8 @@ struct ForeignCaller {
 [[nodiscard]] std::set<std::string> sockets_of(int pid);
 /// Where it is not this process's, its ports are those of another one.
 [[nodiscard]] bool has_network_of_this_node(int pid);
+/// As that of another node that shares processes with this one. False where this user may not see it.
+[[nodiscard]] bool has_another_network(int pid);
 /// TCP ports at which the process listens.
 [[nodiscard]] std::set<int> listening_ports(int pid);
 /// TCP ports of these sockets that listen, in the network of the process. Reads its tables once, which can be long.

@@ -107,6 +107,7 @@ Finding find_cause(const FailureContext& context) {
                                              daemon_of_finished_ranks_lost,
                                              one_of_those_killed,
                                              ended_silently,
+                                             killed_without_a_record,
                                              ended_by_signal,
                                              gave_up,
                                              program_still_runs,

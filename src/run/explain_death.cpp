@@ -329,6 +329,58 @@ Explained ended_silently(const FailureContext& context) {
                                             output_words(context.failure), nodes_of(who))};
 }
 
+namespace {
+
+/// The number that none of the ranks has; -1: there are several, or ranks without one.
+int missing_rank(const SeenRanks& ranks, int expected) {
+  if (static_cast<int>(ranks.size()) != expected - 1) return -1;
+  int missing = 0;  // as they are in order
+  for (const SeenRank& rank : ranks) {
+    if (rank.record().rank != missing && rank.record().rank != missing + 1) return -1;
+    if (rank.record().rank != missing) break;
+    ++missing;
+  }
+  const bool others_follow =
+      std::all_of(ranks.begin() + missing, ranks.end(),
+                  [&, next = missing](const SeenRank& rank) mutable { return rank.record().rank == ++next; });
+  return others_follow ? missing : -1;
+}
+
+/// The only one with a rank less than the others have.
+std::string node_with_one_less(const LaunchFailure& failure) {
+  const auto each = static_cast<std::size_t>(failure.ranks_expected) / failure.nodes.size();
+  std::string found;
+  for (const NodeAutopsy& node : failure.nodes) {
+    if (node.ranks.size() == each) continue;
+    if (!found.empty() || node.ranks.size() + 1 != each) return {};
+    found = node.node;
+  }
+  return found;
+}
+
+}  // namespace
+
+Explained killed_without_a_record(const FailureContext& context) {
+  const LaunchFailure& failure = context.failure;
+  const int signal = failure.launcher_status - 128;
+  if (failure.cause != LaunchFailure::Cause::launch_ended || failure.stage != "start-up" || signal <= 0 ||
+      signal > 64 || is_asked_to_end(signal) || failure.nodes.empty() || !failure.notice.sentence.empty())
+    return std::nullopt;
+  const bool others_were_ended = std::all_of(context.ranks.begin(), context.ranks.end(), [](const SeenRank& rank) {
+    return !rank.is_alive() && is_asked_to_end(rank.record().signal);
+  });
+  const int rank = missing_rank(context.ranks, failure.ranks_expected);
+  if (!others_were_ended || rank < 0) return std::nullopt;
+  const std::string node = node_with_one_less(failure);
+  const std::string name = fmt::format("rank {}", rank);
+  return Finding{Verdict::fail,
+                 fmt::format("{}{} was killed by {} during start-up, before it left a record; {} {} ended after it",
+                             name, node.empty() ? "" : " on " + node, signal_words(signal),
+                             counted(context.ranks.size(), "rank"), context.ranks.size() == 1 ? "was" : "were"),
+                 {{CulpritKind::rank, name, node, rank}},
+                 signal_remedy(failure, signal, node.empty() ? "its node" : node)};
+}
+
 Explained ended_by_signal(const FailureContext& context) {
   const auto who = context.those([](const SeenRank& rank) { return !rank.is_alive(); });
   if (who.empty() || context.failure.cause != LaunchFailure::Cause::launch_ended) return std::nullopt;

@@ -61,6 +61,8 @@ using Explained = std::optional<Finding>;
 /// rank of that node that is not listed, which exited.
 [[nodiscard]] Explained one_of_those_killed(const FailureContext& context);
 [[nodiscard]] Explained ended_silently(const FailureContext& context);
+/// As the launcher's own exit status has it, where it prints nothing, of the only rank that left no record.
+[[nodiscard]] Explained killed_without_a_record(const FailureContext& context);
 [[nodiscard]] Explained ended_by_signal(const FailureContext& context);
 
 // Standstill: explain_standstill.cpp

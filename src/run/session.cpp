@@ -117,7 +117,7 @@ class Session {
   [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way,
                                       const StoppedProcesses& stopped);
-  [[nodiscard]] static LaunchOutcome of_clean(const Launch& launch);
+  [[nodiscard]] LaunchOutcome of_clean(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome of_left_finalize(const Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
@@ -379,7 +379,7 @@ void Session::carry_out(Task task) {
     else if (!launch.is_clean())
       outcome = examine(launch, task.launch, way, stopped);
     else
-      outcome = of_clean(launch);
+      outcome = of_clean(launch, task.launch, way);
     if (const std::string note = note_of_left_finalize(launch.stderr_text()); !note.empty()) {
       results_.note_once(note);
       if (launch.is_clean() && outcome.finding.reason.empty()) outcome = of_left_finalize(launch, task.launch, way);
@@ -421,10 +421,12 @@ LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& plan
   return outcome;
 }
 
-/// Its ranks may have finished without their daemon.
-LaunchOutcome Session::of_clean(const Launch& launch) {
+/// Its ranks may have finished without their daemon. Those that had not may be left.
+LaunchOutcome Session::of_clean(Launch& launch, const PlannedLaunch& planned, const Way& way) {
   const LauncherNotice notice = launch.notice();
   if (!notice.is_about_a_node || notice.node.empty()) return {};
+  for (const auto& [node, why] : diagnosis_of(way).clear_away(launch, inspection_of(launch, planned)))
+    set_aside(node, why);
   return {{Verdict::fail,
            notice.sentence + "; its ranks had finished",
            {{CulpritKind::launcher, "daemon", notice.node, -1}},

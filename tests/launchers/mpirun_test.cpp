@@ -353,6 +353,20 @@ TEST(Mpirun, IntelsEndsWith0AlsoWithoutADaemon) {
   EXPECT_EQ(mpirun().read_notice(openmpi(), notice_text("intel-daemon"), 0).sentence, "");
 }
 
+TEST(Mpirun, PrrteEndsWith0WhereADaemonIsLostAfterItsRanks) {
+  // Written by prterun of Open MPI 5.0.11.
+  const std::string text = "Killed\n" + std::string(74, '-') +
+                           "\nPRTE has lost communication with a remote daemon.\n\n"
+                           "  HNP daemon   : [prterun-vclogin-18107@0,0] on node vclogin\n"
+                           "  Remote daemon: [prterun-vclogin-18107@0,3] on node nid003\n\n"
+                           "This is usually due to either a failure of the TCP network\n";
+  const auto notice = mpirun().read_notice(openmpi(), text, 0);
+  EXPECT_EQ(notice.sentence, "mpirun lost its daemon on nid003, which was killed by SIGKILL");
+  EXPECT_EQ(notice.node, "nid003");
+  EXPECT_TRUE(notice.is_about_a_node);
+  EXPECT_EQ(mpirun().read_notice(mpich(), text, 0).sentence, "");
+}
+
 TEST(Mpirun, OnlyAShellReportsThatADaemonWasKilled) {
   const std::string lost = "ORTE has lost communication with a remote daemon.\n";
   for (const char* text : {"Killed\n", "  Killed \r\n", "bash: line 1:  4711 Killed                  orted -mca a b\n"})

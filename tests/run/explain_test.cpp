@@ -275,6 +275,35 @@ TEST(ExplainTest, WhereARankLeftMpiFinalizeThoseThatRemainAreNotBlamed) {
          {}, "MPICH before 4.2");
 }
 
+TEST(ExplainTest, TheOnlyRankWithoutARecordIsTheOneThatTheLaunchersStatusIsOf) {
+  const auto starting = [](int number) {
+    RankRow rank = in_phase(number, Phase::starting);
+    rank.state = gone;
+    rank.signal = SIGTERM;
+    return rank;
+  };
+  LaunchFailure left =
+      ended(failure({node("nid001", {starting(0)}), node("nid002", {starting(2), starting(3)})}, 4), 128 + SIGKILL);
+  left.stage = "start-up";
+  expect(
+      left,
+      "rank 1 on nid001 was killed by signal 9 (SIGKILL) during start-up, before it left a record; 3 ranks were ended "
+      "after it",
+      {"rank 1@nid001"}, "out-of-memory killer");
+  LaunchFailure last =
+      ended(failure({node("nid001", {starting(0), starting(1)}), node("nid002", {starting(2)})}, 4), 137);
+  last.stage = "start-up";
+  EXPECT_EQ(culprits(explain(last)), Names{"rank 3@nid002"});
+  // An operator may have ended all of them before it began.
+  left.launcher_status = 1;
+  EXPECT_EQ(culprits(explain(left)), Names{});
+  left.launcher_status = 128 + SIGTERM;
+  EXPECT_EQ(culprits(explain(left)), Names{});
+  left.launcher_status = 137;
+  left.ranks_expected = 6;
+  EXPECT_EQ(culprits(explain(left)), Names{}) << "several have no record";
+}
+
 TEST(ExplainTest, ARankThatMpiEndedIsLeftOutWhereAnotherEndedSilently) {
   RankRow by_mpi = in_state(0, gone);
   by_mpi.is_exit_in_mpi = true;

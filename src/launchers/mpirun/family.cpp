@@ -315,11 +315,11 @@ Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Arg
 
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {
   LauncherNotice notice;
-  // Intel MPI's also ends with 0 where ranks finish without their daemon.
-  if (status == 0 && !is_intel(identity)) return notice;
+  if (status == 0 && !is_intel(identity) && !is_openmpi(identity)) return notice;
   const std::string message = in_one_line(text);
   if (status == 0) {
-    explain_lost_daemon(message, reports_kill(text), notice);
+    // Intel MPI's and Open MPI 5's end so, too, where ranks have finished without their daemon.
+    explain_lost_daemon(message, is_intel(identity), reports_kill(text), notice);
     return notice;
   }
   const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(message, notice) : find_mpich_rank(message, notice);

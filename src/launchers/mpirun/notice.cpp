@@ -223,10 +223,11 @@ bool reports_kill(std::string_view text) {
   return false;
 }
 
-void explain_lost_daemon(std::string_view text, bool is_killed, LauncherNotice& notice) {
-  const auto is_it = [](const KnownFailure& failure) { return failure.text == lost_downstream; };
+void explain_lost_daemon(std::string_view text, bool is_intel, bool is_killed, LauncherNotice& notice) {
+  const std::string_view words = is_intel ? lost_downstream : lost_daemon;
+  const auto is_it = [&](const KnownFailure& failure) { return failure.text == words; };
   const auto* failure = std::find_if(std::begin(known_failures), std::end(known_failures), is_it);
-  const auto message = from(text, lost_downstream);
+  const auto message = from(text, words);
   if (message.empty()) return;
   take(*failure, failed_node(message, *failure), notice);
   if (is_killed) explain_kill(notice);

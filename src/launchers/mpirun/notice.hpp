@@ -23,8 +23,9 @@ namespace muster::mpirun {
 /// Why the launch as a whole failed, where that is known: sentence, remedy, and the node where one is named.
 /// `is_killed`: reports_kill.
 void explain_launch(std::string_view text, bool is_killed, LauncherNotice& notice);
-/// Intel MPI's report of a daemon that was lost, which also comes from launches that end with status 0.
-void explain_lost_daemon(std::string_view text, bool is_killed, LauncherNotice& notice);
+/// The report of a daemon that was lost, which also comes from launches of Intel MPI and Open MPI that end with status
+/// 0.
+void explain_lost_daemon(std::string_view text, bool is_intel, bool is_killed, LauncherNotice& notice);
 
 /// The ways in which Open MPI and PRRTE name the rank that ended the job. True when they named one.
 [[nodiscard]] bool find_openmpi_rank(std::string_view text, LauncherNotice& notice);
