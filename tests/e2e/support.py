@@ -68,10 +68,10 @@ def run_tests():
 
 def isolate():
     """Starts this file again in a mount namespace of its own, with an empty /dev/shm, where that is allowed. A file of
-    tests/cluster also gets a network of its own: its bridges come and go, and an MPI beside it would send through them."""
+    tests/cluster or bench also gets a network of its own: its bridges come and go, and an MPI beside it would send through them."""
     if ISOLATED in os.environ or os.geteuid() != 0 or shutil.which("unshare") is None:
         return
-    has_own_network = pathlib.Path(sys.argv[0]).resolve().parent.name == "cluster"
+    has_own_network = pathlib.Path(sys.argv[0]).resolve().parent.name in ("cluster", "bench", "diagnosis")
     apart = ["unshare", "--mount", *(["--net"] if has_own_network else [])]
     if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         return
@@ -186,6 +186,10 @@ class Run:
         try:
             self.wait(limit)
             self.left = self.leftovers()
+        except AssertionError:
+            self.end_all()
+            remove_shared_memory()
+            raise
         finally:
             self.end_all()
         return self
@@ -280,6 +284,13 @@ def shared_memory():
     return names if ISOLATED in os.environ else {name for name in names if name.startswith("muster-")}
 
 
+def remove_shared_memory():
+    """So that the next test is not blamed for it."""
+    for name in shared_memory() if ISOLATED in os.environ else ():
+        path = pathlib.Path("/dev/shm", name)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 class EndToEnd(unittest.TestCase):
     """Claims about runs."""
 
@@ -289,9 +300,7 @@ class EndToEnd(unittest.TestCase):
     def assert_clean(self, run):
         self.assertEqual(getattr(run, "left", None) or run.leftovers(), [], f"left running\n{run.story()}")
         files = shared_memory()
-        for name in files if ISOLATED in os.environ else ():
-            path = pathlib.Path("/dev/shm", name)  # so that the next test is not blamed for it
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        remove_shared_memory()
         self.assertFalse(files, f"left in /dev/shm\n{run.story()}")
 
     def assert_nine_passed(self, run):

@@ -119,6 +119,9 @@ class Names(unittest.TestCase):
     def test_an_unknown_name_is_refused_with_a_suggestion(self):
         with self.assertRaisesRegex(names.Unknown, 'unknown test "e2e.data_tset"; did you mean "e2e.data_test"'):
             self.targets("e2e.data_tset")
+        for name in ("drift_test.cpp", "stats.drift_test"):
+            with self.assertRaisesRegex(names.Unknown, 'did you mean "tests/stats/drift_test.cpp"'):
+                self.targets(name)
         with self.assertRaisesRegex(names.Unknown, "are names"):
             self.targets("zzzzzz")
         for name in ("StatsProperty.Nope", "tsan.stats", "plain.fuzz.toml"):
@@ -127,7 +130,9 @@ class Names(unittest.TestCase):
 
     def test_what_a_changed_file_needs(self):
         rules = sorted(names.read()["quick"], key=lambda rule: -len(rule["path"]))
-        self.assertIn("probes", names.needed_by("src/probes/p2p/judge.cpp", rules))
+        self.assertIn("tests/probes/p2p_judge_test.cpp", names.needed_by("src/probes/p2p/judge.cpp", rules))
+        self.assertNotIn("tests/probes/gpu_every_code_test.cpp", names.needed_by("src/probes/p2p.cpp", rules))
+        self.assertIn("probes", names.needed_by("src/probes/gpu_memory/run.cpp", rules))
         self.assertEqual(names.needed_by("tests/stats/drift_test.cpp", rules), ["tests/stats/drift_test.cpp"])
         self.assertEqual(names.needed_by("tests/stats/link_simulator.hpp", rules), ["stats"])
         self.assertIn("house.words_test", names.needed_by("src/probes/p2p/judge.cpp", rules))

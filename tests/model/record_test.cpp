@@ -1,6 +1,6 @@
 #include "model/record.hpp"
 
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -139,13 +139,14 @@ TEST(ObservationBytes, AreReadFastEnoughForLargeRuns) {
   one.readings.push_back(one.readings[0]);
   const auto bytes = encode(one);
   constexpr int count = 20'000;
-  const auto begun = std::chrono::steady_clock::now();
+  // Of this process: other programs may use the processors.
+  const std::clock_t begun = std::clock();
   int ranks = 0;
   for (int i = 0; i < count; ++i) ranks += decode_observation(bytes)->rank;
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  const double took = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
   EXPECT_EQ(ranks, 5 * count);
-  RecordProperty("decode_ns", static_cast<int>(took.count() / count * 1e9));
-  EXPECT_LT(took.count(), 2.0);  // generous: also with sanitizers on a busy machine
+  RecordProperty("decode_ns", static_cast<int>(took / count * 1e9));
+  EXPECT_LT(took, 4.0);  // with sanitizers, and caches that other programs use
 }
 
 }  // namespace

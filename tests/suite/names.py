@@ -221,6 +221,11 @@ def add_file(selection, build, path, name):
 
 
 def suggest(name):
+    # `drift_test.cpp`, `stats.drift_test`: the file of that name.
+    stem = re.split(r"[./]", name.removesuffix(".cpp").removesuffix(".py"))[-1]
+    same = [path for paths in files().values() for path in paths if stem and path.stem == stem]
+    if same:
+        return f'unknown test "{name}"; did you mean "{same[0].relative_to(SOURCE)}"?'
     everything_known = sorted(scripts() | set(files()) | set(gtest_suites()[0]) | {f"fuzz.{subject}" for subject in fuzzers()})
     near = difflib.get_close_matches(name, everything_known, 1, 0.6)
     hint = f'; did you mean "{near[0]}"?' if near else "; folders of tests/, e2e.NAME_test, gtest suites and their tests are names"
@@ -249,6 +254,14 @@ def quick(since):
     return selection, lines
 
 
+def of_one_probe(path):
+    """Test files of the probe that the path belongs to; none: it is of no probe, or the probe has no file of tests of its own."""
+    if not path.startswith("src/probes/"):
+        return []
+    probe = pathlib.PurePath(path).parts[2].split(".")[0]
+    return sorted(str(file.relative_to(SOURCE)) for file in files()["probes"] if file.name.startswith(f"{probe}_"))
+
+
 def needed_by(path, rules):
     """Names of what a change of the file needs."""
     if path.startswith("tests/"):
@@ -262,6 +275,7 @@ def needed_by(path, rules):
         return shared.get(folder, [folder] if folder in files() and "/" in path[len("tests/"):] else ["house"])
     for rule in rules:
         if path.startswith(rule["path"] + "/"):
+            rule = {**rule, "unit": of_one_probe(path) or rule["unit"]}
             words = ["house.words_test"] if rule["path"].split("/")[0] in WORDED else []
             return rule["unit"] + rule["system"] + [name for name in words if name not in rule["system"]]
     if path.endswith(".md"):
