@@ -189,11 +189,24 @@ Explained failed_in_init(const FailureContext& context) {
   return finding;
 }
 
+namespace {
+
+/// MPICH's words where another rank is lost: the rank that reports it ends for that reason.
+bool complains_of_a_loss(const LaunchFailure& failure) {
+  constexpr std::string_view words[] = {"Failure during collective", "communication error with rank",
+                                        "Connection closed", "Connection reset"};
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view one) { return failure.complaint.find(one) != failure.complaint.npos; });
+}
+
+}  // namespace
+
 Explained exited_by_launcher_report(const FailureContext& context) {
   const LauncherNotice& notice = context.failure.notice;
   if (!notice.exit_status || (!notice.rank && !notice.pid)) return std::nullopt;
   const SeenRanks who = named_by_launcher(context);
   if (who.empty() && !notice.rank) return std::nullopt;
+  if (complains_of_a_loss(context.failure) && silently_ended(context).size() > who.size()) return std::nullopt;
   const int rank = notice.rank ? *notice.rank : who.front().record().rank;
   const std::string node = who.empty() ? notice.node : who.front().node;
   std::string name = notice.rank ? fmt::format("rank {}", rank) : bare_name(who.front());

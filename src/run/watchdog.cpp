@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <poll.h>
 #include <string_view>
 #include <sys/prctl.h>
@@ -100,14 +101,43 @@ class HoldsSince {
   double from_ = -1;
 };
 
-/// Returns when ranks and their recorders are gone, or after it has ended them.
+/// Daemons of the launch that started ranks of this node.
+class Daemons {
+ public:
+  void note(const std::vector<FlightRecord>& records) {
+    for (const FlightRecord& record : records)
+      if (record.parent > 1 && daemons_.count(record.parent) == 0 && is_daemon_of_one_launch(record.parent))
+        daemons_[record.parent] = record.parent_start_ticks;
+  }
+  /// They end with the launch, unless the network is lost.
+  void await_end(double grace_s) {
+    const double began = monotonic_seconds();
+    while (!daemons_.empty() && monotonic_seconds() - began < grace_s) {
+      std::erase_if(daemons_, [](const auto& daemon) { return has_ended(daemon.first, daemon.second); });
+      if (!daemons_.empty())
+        std::this_thread::sleep_for(std::chrono::milliseconds(monotonic_seconds() - began < 1 ? 10 : 200));
+    }
+    for (const auto& [pid, start_ticks] : daemons_) signal_process(pid, start_ticks, SIGKILL);
+  }
+
+ private:
+  static bool has_ended(int pid, std::uint64_t start_ticks) {
+    const auto status = process_status(pid);
+    return !status || status->start_ticks != start_ticks || to_state(status->state) == ProcessState::zombie;
+  }
+  std::map<int, std::uint64_t> daemons_;  ///< when each was started, by process
+};
+
+/// Returns when ranks, their recorders and their daemons are gone, or after it has ended them.
 void watch(const std::string& tag, const WatchdogTimes& times) {
+  Daemons daemons;
   HoldsSince orphaned;
   HoldsSince ended;
   bool has_ended_them = false;
   for (;;) {
     auto live = read_recorders(recorder_folder(), tag);
-    if (live.empty()) return;
+    if (live.empty()) return daemons.await_end(times.grace_s);
+    daemons.note(live);
     std::erase_if(live, [](const FlightRecord& record) { return !is_live(record); });
     const double orphaned_s = orphaned.look(std::any_of(live.begin(), live.end(), is_orphan));
     const double ended_s = ended.look(live.empty());

@@ -16,7 +16,8 @@ struct WatchdogTimes {
 };
 
 /// Forks the node's watchdog of launch `tag`, unless it is there already; call it after the recorder is made and before
-/// MPI starts and before any thread. It ends with the last recorder. Where a rank is past its recorded deadline by more
+/// MPI starts and before any thread. It ends with the last recorder and the launcher's daemon, which it ends after the
+/// grace. Where a rank is past its recorded deadline by more
 /// than the grace, or its parent has ended, all ranks of the launch on this node, their programs and the launcher's
 /// daemon are ended: the driver, the launcher, its daemon or the network is lost. What they left is removed
 /// (clean_this_node), after the end of the parent only when the grace has passed. Stopping or killing ranks does not

@@ -275,6 +275,19 @@ TEST(ExplainTest, WhereARankLeftMpiFinalizeThoseThatRemainAreNotBlamed) {
          {}, "MPICH before 4.2");
 }
 
+TEST(ExplainTest, ARankThatExitsForALossIsNotTheFirst) {
+  LaunchFailure left = message(failure({node("nid001", {in_state(0, gone), in_state(1, gone)}),
+                                        node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                                       4),
+                               2, "nid002", {}, 2);
+  EXPECT_EQ(culprits(explain(left)), Names{"rank 2@nid002"});
+  left.complaint = "MPIR_Bcast_intra_binomial(174): Failure during collective";
+  EXPECT_EQ(culprits(explain(left)), Names{}) << "any of the others may have been lost";
+  // Where no other has ended silently, it is.
+  left.nodes = failure({node("nid001", {in_state(0, gone, SIGTERM)}), node("nid002", {in_state(2, gone)})}, 2).nodes;
+  EXPECT_EQ(culprits(explain(left)), Names{"rank 2@nid002"});
+}
+
 TEST(ExplainTest, TheOnlyRankWithoutARecordIsTheOneThatTheLaunchersStatusIsOf) {
   const auto starting = [](int number) {
     RankRow rank = in_phase(number, Phase::starting);

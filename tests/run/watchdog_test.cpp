@@ -133,6 +133,30 @@ TEST_F(WatchdogTest, EndsWithTheLastRecorder) {
   EXPECT_TRUE(becomes_true([&] { return !is_watched(tag_); }));
 }
 
+TEST_F(WatchdogTest, EndsADaemonThatStaysWithoutItsRanks) {
+  const fs::path reported = folder_.path / "pid";
+  const pid_t daemon = fork();
+  if (daemon == 0) {
+    prctl(PR_SET_NAME, "orted");
+    const RankProcess rank(folder_.path, tag_, [&](FlightRecorder&) {
+      start_watchdog(tag_, {.grace_s = 2, .orphan_s = 60, .look_s = 0.05});
+      RankProcess::hang();
+    });
+    std::ofstream(reported) << rank.pid << std::flush;
+    for (;;) pause();
+  }
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(reported) && fs::file_size(reported) > 0; }));
+  pid_t rank = 0;
+  std::ifstream(reported) >> rank;
+  kill(rank, SIGKILL);
+  for (const auto& record : read_recorders(folder_.path, tag_)) fs::remove(record.file);
+  int status = 0;
+  EXPECT_EQ(waitpid(daemon, &status, WNOHANG), 0) << "it has the grace for its own end";
+  EXPECT_TRUE(becomes_true([&] { return waitpid(daemon, &status, WNOHANG) == daemon; }));
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_TRUE(becomes_true([&] { return !is_watched(tag_); }));
+}
+
 TEST_F(WatchdogTest, IsAwaitedUntilItHasSeenTheEndOfItsRanks) {
   const auto watched = [&](FlightRecorder&) {
     start_watchdog(tag_, patient);
