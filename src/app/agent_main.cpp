@@ -1,7 +1,6 @@
 #include "app/agent_main.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +18,7 @@
 #include "app/agent_help.hpp"
 #include "base/clock.hpp"
 #include "base/fault_injection.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "comm/mpi/mpi_comm.hpp"
@@ -64,9 +64,8 @@ constexpr double key_patience_s = 10;
 /// any rank needs, not what a large job needs.
 std::size_t files_of_a_rank() {
   constexpr std::size_t of_open_mpi = 32, of_mpich = 26, for_each_rank = 2;
-  std::size_t ranks = 0;
-  if (const char* text = std::getenv("MPI_LOCALNRANKS"); text != nullptr)
-    std::from_chars(text, text + std::strlen(text), ranks);
+  const char* text = std::getenv("MPI_LOCALNRANKS");
+  const std::size_t ranks = leading_number<std::size_t>(text == nullptr ? "" : text).value_or(0);
   return std::max(of_open_mpi, of_mpich + for_each_rank * std::min<std::size_t>(ranks, 256));
 }
 

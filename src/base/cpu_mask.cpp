@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -24,10 +24,7 @@ tl::unexpected<Error> bad(std::string_view what, std::string_view text) {
 }
 
 std::optional<int> cpu_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value >= most_cpus) return std::nullopt;
-  return value;
+  return parse_number_from(text, 0, most_cpus - 1);
 }
 
 }  // namespace
@@ -66,14 +63,13 @@ Result<CpuMask> CpuMask::parse_hex(std::string_view text) {
     if (group->empty() || (groups.size() > 1 && (group->size() > 8 || (!is_first && group->size() != 8))))
       return bad("a group that is not 8 digits long", text);
     for (std::size_t i = 0; i < group->size(); ++i) {
-      int digit = 0;
-      const char* at = group->data() + group->size() - 1 - i;
-      if (std::from_chars(at, at + 1, digit, 16).ec != std::errc{})
-        return bad(fmt::format("'{}' is not a hexadecimal digit", printable(std::string_view(at, 1))), text);
+      const auto letter = std::string_view(*group).substr(group->size() - 1 - i, 1);
+      const auto digit = parse_number<int>(letter, 16);
+      if (!digit) return bad(fmt::format("'{}' is not a hexadecimal digit", printable(letter)), text);
       const int lowest = base + static_cast<int>(i) * 4;
-      if (digit != 0 && lowest >= most_cpus) return bad("a CPU above 65535", text);
+      if (*digit != 0 && lowest >= most_cpus) return bad("a CPU above 65535", text);
       for (int bit = 0; bit < 4; ++bit)
-        if ((digit >> bit & 1) != 0) mask.add(lowest + bit);
+        if ((*digit >> bit & 1) != 0) mask.add(lowest + bit);
     }
     base += groups.size() > 1 ? 32 : 0;
   }

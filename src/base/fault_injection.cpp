@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/hostlist.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -37,10 +37,8 @@ std::atomic<std::int64_t> made_up{made_up_start};
 std::atomic<std::uint64_t> corruptible{0};
 
 std::optional<double> number_of(const std::string& word) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const auto number = parse_number<double>(word);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::optional<int> rank_of(const std::string& word) {

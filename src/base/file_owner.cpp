@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -21,11 +21,8 @@ namespace {
 uid_t user_in(const std::string& options) {
   constexpr std::string_view mark = "user_id=";
   for (const std::string& option : split(options, ',')) {
-    uid_t user = 0;
-    const char* const end = option.data() + option.size();
     if (!option.starts_with(mark)) continue;
-    const auto read = std::from_chars(option.data() + mark.size(), end, user);
-    return read.ec == std::errc{} && read.ptr == end ? user : unknown_owner;
+    return parse_number<uid_t>(std::string_view(option).substr(mark.size())).value_or(unknown_owner);
   }
   return unknown_owner;
 }

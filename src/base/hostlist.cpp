@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -112,9 +112,7 @@ class Reader {
   }
 
   static bool number(std::string_view text, std::uint64_t& value) {
-    if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string_view::npos)
-      return false;
-    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+    return text.size() <= 18 && read_number(text, value);
   }
 
   std::string_view text_;
@@ -193,9 +191,7 @@ Split take_apart(const std::string& host) {
 }
 
 std::uint64_t value_of(const std::string& digits) {
-  std::uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+  return leading_number<std::uint64_t>(digits).value_or(0);
 }
 
 /// True when counting on from `a` at a's width writes `b`.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -66,15 +66,6 @@ const Named* find_unit(std::string_view name) {
   return found == units.end() ? nullptr : &*found;
 }
 
-/// A number at the start of `text`, which is shortened by it.
-std::optional<double> take_number(std::string_view& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 /// `number` (digits, perhaps a point and more digits) times `factor`, when that is a whole number of 64 bits.
 /// In whole numbers all the way: 1.005 * 1000 is not 1005 in floating point.
 std::optional<std::uint64_t> exact_product(std::string_view number, std::uint64_t factor) {
@@ -86,8 +77,8 @@ std::optional<std::uint64_t> exact_product(std::string_view number, std::uint64_
   fraction = fraction.substr(0, fraction.find_last_not_of('0') + 1);
   // 18 digits times the largest factor, 2^40, stay within 128 bits.
   if (fraction.size() > 18 || fraction.find('.') != std::string_view::npos) return std::nullopt;
-  std::uint64_t count = 0;
-  if (std::from_chars(whole.data(), whole.data() + whole.size(), count).ec != std::errc{}) return std::nullopt;
+  const auto count = leading_number<std::uint64_t>(whole);
+  if (!count) return std::nullopt;
   Wide part = factor;
   Wide numerator = 0;
   Wide denominator = 1;
@@ -97,7 +88,7 @@ std::optional<std::uint64_t> exact_product(std::string_view number, std::uint64_
   }
   part *= numerator;
   if (part % denominator != 0) return std::nullopt;
-  const Wide total = Wide{count} * factor + part / denominator;
+  const Wide total = Wide{*count} * factor + part / denominator;
   if (total > UINT64_MAX) return std::nullopt;
   return static_cast<std::uint64_t>(total);
 }
@@ -147,8 +138,8 @@ Result<Seconds> parse_duration(std::string_view text) {
   if (rest.empty()) return no_duration(text);
   double total = 0;
   for (double last = INFINITY; !rest.empty();) {
-    const auto value = take_number(rest);
-    if (!value || *value < 0) return no_duration(text);
+    const auto value = take_number<double>(rest, std::chars_format::fixed);
+    if (!value || !std::isfinite(*value) || *value < 0) return no_duration(text);
     const auto end = std::min(rest.find_first_of("0123456789."), rest.size());
     const auto unit = trim(rest.substr(0, end));
     rest.remove_prefix(end);

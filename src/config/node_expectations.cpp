@@ -1,12 +1,12 @@
 #include "config/node_expectations.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <regex>
 #include <set>
 
 #include "base/cpu_mask.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "config/profile_fields.hpp"
 #include "model/gpu_vendor.hpp"
@@ -21,11 +21,9 @@ double read_rate(Fields& fields, std::string_view key) {
   const auto* entry = fields.find(key);
   const auto text = fields.text(key);
   if (!text) return 0;
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), rate, std::chars_format::fixed);
-  const std::string_view rest =
-      trim(std::string_view(end, static_cast<std::size_t>(text->data() + text->size() - end)));
-  if (error == std::errc() && rest == unit && rate > 0 && rate < 1e6) return rate;
+  std::string_view rest = *text;
+  const auto rate = take_number<double>(rest, std::chars_format::fixed);
+  if (rate && trim(rest) == unit && *rate > 0 && *rate < 1e6) return *rate;
   fields.refuse(*entry, entry->value, "a rate, such as \"200Gbit/s\"");
   return 0;
 }

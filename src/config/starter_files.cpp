@@ -1,11 +1,11 @@
 #include "config/starter_files.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <set>
 #include <system_error>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -51,11 +51,10 @@ std::optional<StarterHosts> deepspeed_hosts(std::string_view text) {
     constexpr std::string_view mark = "slots=";
     const std::size_t end = line.find_first_of(" \t");
     const std::string_view rest = end == line.npos ? std::string_view() : trim(line.substr(end));
-    int number = 0;
     if (!rest.starts_with(mark) || !names.emplace(line.substr(0, end)).second) return std::nullopt;
-    if (std::from_chars(rest.data() + mark.size(), rest.data() + rest.size(), number).ec != std::errc())
-      return std::nullopt;
-    slots.insert(number);
+    const auto number = leading_number<int>(rest.substr(mark.size()));
+    if (!number) return std::nullopt;
+    slots.insert(*number);
   }
   if (names.empty()) return std::nullopt;
   hosts.nodes = static_cast<int>(names.size());

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "config/param_values.hpp"
 
@@ -82,14 +82,13 @@ std::optional<WhereFault> settle_binding(const std::string& text) {
 }
 
 std::optional<WhereFault> settle_count(const Check& check, const std::string& key, const std::string& text) {
-  int count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || end != text.data() + text.size() || count < 1)
+  const auto count = parse_number_from(text, 1);
+  if (!count)
     return WhereFault{false,
                       fmt::format("\"{}\" must be a whole number from 1, not \"{}\"", key, printable_line(text, 60))};
-  const auto never = why_never(check, key, count);
+  const auto never = why_never(check, key, *count);
   if (never.empty()) return std::nullopt;
-  return WhereFault{false, fmt::format("no case matches {} = {}: {}", key, count, never)};
+  return WhereFault{false, fmt::format("no case matches {} = {}: {}", key, *count, never)};
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <ifaddrs.h>
@@ -11,6 +10,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
 
@@ -71,9 +71,7 @@ std::vector<std::string> words_of(std::string_view line) {
 }
 
 std::optional<std::uint32_t> hex_of(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return parse_number<std::uint32_t>(text, 16);
 }
 
 /// /proc/net/route prints the bytes of the network as a number of a little-endian machine.

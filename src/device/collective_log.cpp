@@ -1,9 +1,9 @@
 #include "device/collective_log.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -37,9 +37,8 @@ std::string way_of(std::string_view via) {
 /// The rank at the begin of `15[7] -> 0[0]`; -1: none.
 int rank_in(std::string_view text) {
   text = trim(text);
-  int rank = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  return error == std::errc() && end != text.data() + text.size() && *end == '[' ? rank : -1;
+  const auto rank = take_number<int>(text);
+  return rank && text.starts_with('[') ? *rank : -1;
 }
 
 /// Of a line of a channel: ` 00/0 : 15[7] -> 0[0] [receive] via ...`.

@@ -1,9 +1,9 @@
 // A device as one line, `0000:c1:00.0; vendor 10de; driver NAME; ...`, and back.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/inventory.hpp"
 
@@ -64,13 +64,6 @@ std::string in_text(int value, std::string_view key) {
 }
 std::string in_text(bool value, std::string_view) {
   return value ? "yes" : "";
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end;
 }
 
 bool read_value(std::string_view text, std::string& value) {

@@ -1,9 +1,9 @@
 // Interfaces as /sys/class/net shows them, with their addresses; error counters of ports.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <net/if.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
 #include "device/parse.hpp"
@@ -22,16 +22,8 @@ constexpr const char* interface_errors[] = {"statistics/rx_errors", "statistics/
 /// Prefix of a description's addresses without one.
 constexpr int described_prefix = 16;
 
-template <class Number>
-bool read_whole(std::string_view text, Number& value, int base = 10) {
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, base);
-  return error == std::errc() && at == end;
-}
-
 int number_of(std::string_view text) {
-  int value = 0;
-  return read_whole(text, value) && value > 0 ? value : 0;
+  return parse_number_from(text, 0).value_or(0);
 }
 
 IpAddress parse_ip(std::string_view text, int otherwise) {
@@ -63,9 +55,8 @@ std::vector<ListedAddress> addresses_of(const fs::path& root, const Machine& mac
 bool is_up_by(const std::string& state, const std::string& flags, bool otherwise) {
   if (state == "up") return true;
   if (!state.empty() && state != "unknown") return false;
-  unsigned bits = 0;
-  const bool is_reported = flags.substr(0, 2) == "0x" && read_whole(std::string_view(flags).substr(2), bits, 16);
-  return is_reported ? (bits & 1) != 0 : otherwise;
+  const auto bits = flags.starts_with("0x") ? parse_number<unsigned>(flags.substr(2), 16) : std::nullopt;
+  return bits ? (*bits & 1) != 0 : otherwise;
 }
 
 void read_entry(const Machine& machine, Interface& one) {
@@ -83,9 +74,8 @@ void read_entry(const Machine& machine, Interface& one) {
 }
 
 void add_error(const Machine& machine, const std::string& file, const std::string& port, PortErrors& errors) {
-  const std::string text = machine.text(file);
-  std::uint64_t count = 0;
-  if (!text.empty() && read_whole(text, count)) errors[{port, file.substr(file.rfind('/') + 1)}] = count;
+  const auto count = parse_number<std::uint64_t>(machine.text(file));
+  if (count) errors[{port, file.substr(file.rfind('/') + 1)}] = *count;
 }
 
 }  // namespace
@@ -154,11 +144,11 @@ std::optional<Interface> parse_interface(std::string_view text) {
     const std::string_view value = field.substr(space + 1);
     bool is_read = true;
     if (key == "index")
-      is_read = read_whole(value, one.index);
+      is_read = read_number(value, one.index);
     else if (key == "mtu")
-      is_read = read_whole(value, one.mtu);
+      is_read = read_number(value, one.mtu);
     else if (key == "kind")
-      is_read = read_whole(value, one.kind);
+      is_read = read_number(value, one.kind);
     else if (key == "up")
       one.is_up = true;
     else if (key == "state")

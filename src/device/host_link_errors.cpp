@@ -2,10 +2,10 @@
 // Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats).
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/link_errors.hpp"
 #include "device/parse.hpp"
@@ -26,13 +26,6 @@ constexpr double least_fabric_speed = 40000;
 /// A port of the fabric that was trained with one lane of four is this much slower.
 constexpr double most_times_slower = 4;
 
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t count = 0;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, count);
-  return error == std::errc() && at == end ? std::optional(count) : std::nullopt;
-}
-
 /// The numbers of lines `NAME NUMBER` whose names are wanted; nullopt: there is none.
 template <class Wanted>
 std::optional<std::uint64_t> sum_of_lines(std::string_view text, Wanted is_wanted) {
@@ -40,7 +33,8 @@ std::optional<std::uint64_t> sum_of_lines(std::string_view text, Wanted is_wante
   for (const std::string& line : split(text, '\n')) {
     const auto space = line.find(' ');
     if (space == line.npos || !is_wanted(std::string_view(line).substr(0, space))) continue;
-    if (const auto count = parse_count(trim(std::string_view(line).substr(space)))) sum = sum.value_or(0) + *count;
+    if (const auto count = parse_number<std::uint64_t>(trim(std::string_view(line).substr(space))))
+      sum = sum.value_or(0) + *count;
   }
   return sum;
 }
@@ -48,7 +42,7 @@ std::optional<std::uint64_t> sum_of_lines(std::string_view text, Wanted is_wante
 std::optional<std::uint64_t> parse_counter(const std::string& counter, const std::string& text) {
   if (counter == "aer_correctable") return parse_aer_correctable(text);
   if (counter.starts_with("aer_")) return parse_aer_total(text);
-  return counter.starts_with("hni_") ? parse_slingshot_count(text) : parse_count(text);
+  return counter.starts_with("hni_") ? parse_slingshot_count(text) : parse_number<std::uint64_t>(text);
 }
 
 }  // namespace
@@ -65,7 +59,7 @@ std::optional<std::uint64_t> parse_aer_total(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_slingshot_count(std::string_view text) {
-  return parse_count(trim(text.substr(0, text.find('@'))));
+  return parse_number<std::uint64_t>(trim(text.substr(0, text.find('@'))));
 }
 
 LinkErrors::LinkErrors(const fs::path& root) : machine_(root) {
@@ -84,7 +78,7 @@ void LinkErrors::add_ports() {
       // Of a port without a link, the rate is the lowest that there is.
       const bool is_active = parse_state(machine_.text(port + "/state")) == "ACTIVE";
       ports_.push_back({fmt::format("{}/{}", name, number),
-                        is_active ? 1000 * leading_number(machine_.text(port + "/rate")) : 0,
+                        is_active ? 1000 * parse_amount(machine_.text(port + "/rate")) : 0,
                         machine_.text(port + "/link_layer") == "InfiniBand"});
       for (const char* counter : port_counters)
         sources_.push_back({ports_.back().link, counter, fmt::format("{}/counters/{}", port, counter)});
@@ -101,7 +95,7 @@ void LinkErrors::add_interfaces() {
     const auto path = machine_.pci_path(folder + name + "/device");
     // IP over InfiniBand is above a port that counts for itself.
     if (path.empty() || machine_.text(folder + name + "/type") == "32") continue;
-    const double speed = leading_number(machine_.text(folder + name + "/speed"));
+    const double speed = parse_amount(machine_.text(folder + name + "/speed"));
     if (speed < least_fabric_speed) continue;
     ports_.push_back({name, speed, of_slingshot.count(path[0]) != 0});
     for (const std::string counter : interface_counters)

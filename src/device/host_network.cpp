@@ -28,10 +28,10 @@ void add_infiniband(const Machine& machine, Inventory& inventory) {
     device->firmware = machine.text(entry + "/fw_ver");
     for (const std::string& number : machine.names(entry + "/ports")) {
       const std::string port = entry + "/ports/" + number;
-      device->ports.push_back(
-          {name + "/" + number, machine.text(port + "/link_layer"), parse_state(machine.text(port + "/state")),
-           parse_state(machine.text(port + "/phys_state")), leading_number(machine.text(port + "/rate")),
-           parse_lanes(machine.text(port + "/rate"))});
+      device->ports.push_back({name + "/" + number, machine.text(port + "/link_layer"),
+                               parse_state(machine.text(port + "/state")),
+                               parse_state(machine.text(port + "/phys_state")),
+                               parse_amount(machine.text(port + "/rate")), parse_lanes(machine.text(port + "/rate"))});
     }
   }
 }
@@ -58,7 +58,7 @@ void add_interfaces(const Machine& machine, Inventory& inventory) {
     // IP over InfiniBand has less data than the port beneath it, and may be down by choice.
     const bool is_infiniband = machine.text(entry + "/type") == "32";
     if (is_infiniband) continue;
-    const double speed = leading_number(machine.text(entry + "/speed"));
+    const double speed = parse_amount(machine.text(entry + "/speed"));
     device->ports.push_back({name, "Ethernet", machine.text(entry + "/operstate"), "", speed / 1000});
   }
 }

@@ -26,12 +26,12 @@ PciLink read_link(const Machine& machine, const PciAddress& lower, const PciAddr
     return parse_width(machine.text(folder_of(end) + "/max_link_width"));
   };
   const auto speed = [&](const PciAddress& end) {
-    return leading_number(machine.text(folder_of(end) + "/max_link_speed"));
+    return parse_amount(machine.text(folder_of(end) + "/max_link_speed"));
   };
   PciLink link;
   link.at = lower;
   link.width = parse_width(machine.text(folder_of(lower) + "/current_link_width"));
-  link.speed = leading_number(machine.text(folder_of(lower) + "/current_link_speed"));
+  link.speed = parse_amount(machine.text(folder_of(lower) + "/current_link_speed"));
   link.width_able = upper == nullptr ? width(lower) : lesser(width(lower), width(*upper));
   link.is_one_ended = upper == nullptr || is_virtual || width(*upper) <= 0;
   link.speed_able = upper == nullptr ? speed(lower) : lesser(speed(lower), speed(*upper));
@@ -69,7 +69,7 @@ void fill(const Machine& machine, bool is_virtual, Device& device) {
   device.device_id = parse_id(machine.text(folder + "/device"));
   device.driver = machine.link_name(folder + "/driver");
   const std::string numa = machine.text(folder + "/numa_node");
-  device.numa_node = numa.empty() || numa[0] == '-' ? -1 : static_cast<int>(leading_number(numa));
+  device.numa_node = numa.empty() || numa[0] == '-' ? -1 : static_cast<int>(parse_amount(numa));
   // The kernel remembers vendor and class of a device that is gone; only its configuration space shows it.
   device.is_lost = machine.head(folder + "/config", 4) == "\xff\xff\xff\xff" || device.device_id == "ffff";
   if (!device.is_lost) add_links(machine, is_virtual, device);

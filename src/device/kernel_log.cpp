@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/block_device.hpp"
 #include "device/gpu_backend.hpp"
@@ -27,13 +27,12 @@ constexpr std::size_t most_bytes = 16u << 20;
 /// The message of a record of the kernel's own; what users write to /dev/kmsg has another facility. nullopt: another
 /// record, or a line that belongs to one (` SUBSYSTEM=pci`).
 std::optional<std::string_view> kernel_message(std::string_view line) {
-  unsigned priority = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), priority);
+  std::string_view rest = line;
+  const auto priority = take_number<unsigned>(rest);
   const auto message = line.find(';');
-  if (error != std::errc() || end == line.data() + line.size() || *end != ',' || message == line.npos)
-    return std::nullopt;
+  if (!priority || !rest.starts_with(',') || message == line.npos) return std::nullopt;
   constexpr unsigned levels = 8;
-  return priority < levels ? std::optional(line.substr(message + 1)) : std::nullopt;
+  return *priority < levels ? std::optional(line.substr(message + 1)) : std::nullopt;
 }
 
 /// With its domain: longer than the name of a program, which some messages begin with, may be.
@@ -282,10 +281,8 @@ void add_extent(std::string_view text, KernelLog& log) {
     const auto number_text = after_form(line, "%,");
     const auto time_text = number_text ? after_form(*number_text, "%,") : std::nullopt;
     if (!time_text || !after_form(*time_text, "%,")) continue;
-    std::uint64_t number = 0;
-    std::int64_t time = 0;
-    std::from_chars(number_text->data(), number_text->data() + number_text->size(), number);
-    std::from_chars(time_text->data(), time_text->data() + time_text->size(), time);
+    const std::uint64_t number = leading_number<std::uint64_t>(*number_text).value_or(0);
+    const std::int64_t time = leading_number<std::int64_t>(*time_text).value_or(0);
     if (!last && number > 0 && time / microseconds >= first_moments) log.begins = time / microseconds;
     if (last && number > *last + 1) log.missing += number - *last - 1;
     last = std::max(number, last.value_or(0));

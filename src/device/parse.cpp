@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
 
@@ -17,9 +17,7 @@ bool is_digit(char letter) {
 
 std::uint64_t number_in(const std::map<std::string, std::string, std::less<>>& table, std::string_view key) {
   const auto found = table.find(key);
-  std::uint64_t value = 0;
-  if (found != table.end()) std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-  return value;
+  return found == table.end() ? 0 : leading_number<std::uint64_t>(found->second).value_or(0);
 }
 
 }  // namespace
@@ -32,15 +30,13 @@ std::string parse_id(std::string_view text) {
   return text.size() > 8 || !is_hex ? std::string() : std::string(text);
 }
 
-double leading_number(std::string_view text) {
-  text = trim(text);
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+double parse_amount(std::string_view text) {
+  const double value = leading_number<double>(trim(text), std::chars_format::fixed).value_or(0);
   return value >= 0 && value < 1e9 ? value : 0;
 }
 
 int parse_width(std::string_view text) {
-  const double lanes = leading_number(text);
+  const double lanes = parse_amount(text);
   return lanes <= 32 ? static_cast<int>(lanes) : 0;
 }
 
@@ -50,7 +46,7 @@ int parse_lanes(std::string_view rate) {
   const std::string_view inside = rate.substr(open + 1);
   const auto end = inside.find_first_not_of("0123456789");
   const bool is_count = end != inside.npos && end > 0 && end < 3 && inside[end] == 'X';
-  return is_count ? static_cast<int>(leading_number(inside.substr(0, end))) : 0;
+  return is_count ? static_cast<int>(parse_amount(inside.substr(0, end))) : 0;
 }
 
 std::string parse_state(std::string_view text) {

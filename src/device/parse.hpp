@@ -14,7 +14,7 @@ namespace muster {
 /// `0x10de` -> `10de`; anything that is not a hexadecimal number -> "".
 [[nodiscard]] std::string parse_id(std::string_view text);
 /// The number at the start of `32.0 GT/s PCIe`, `400 Gb/sec (4X NDR)`, `200000`; 0: none (`Unknown`).
-[[nodiscard]] double leading_number(std::string_view text);
+[[nodiscard]] double parse_amount(std::string_view text);
 /// Lanes; 0 where the kernel does not know them (a lost device answers 63).
 [[nodiscard]] int parse_width(std::string_view text);
 /// Lanes of an InfiniBand link: `400 Gb/sec (4X NDR)` -> 4; 0: unknown.

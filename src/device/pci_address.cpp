@@ -1,7 +1,8 @@
 #include "device/pci_address.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
+
+#include "base/number.hpp"
 
 namespace muster {
 
@@ -9,10 +10,7 @@ namespace {
 
 /// `text` whole as a hexadecimal number of at most `digits` digits and at most `most`.
 bool read_hex(std::string_view text, std::size_t digits, std::uint32_t most, std::uint32_t& value) {
-  if (text.empty() || text.size() > digits) return false;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, 16);
-  return error == std::errc() && at == end && value <= most;
+  return text.size() <= digits && read_number(text, value, 16) && value <= most;
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -79,9 +79,7 @@ const Counter* counter_named(std::string_view name) {
 }
 
 std::uint64_t count_of(const std::string& text) {
-  std::uint64_t count = 0;
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count;
+  return leading_number<std::uint64_t>(text).value_or(0);
 }
 
 LinkCounts link_counts(const CaseInput& input) {

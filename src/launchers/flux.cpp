@@ -1,9 +1,9 @@
 // Flux: `flux run` inside of an instance (optional on Frontier). Options from flux-run(1).
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/mpirun/family.hpp"
 
@@ -81,9 +81,7 @@ constexpr BindWords words{.cores = "flux run --setopt=cpu-affinity=per-task",
 bool reads_ranks_of_input(std::string_view version) {
   constexpr std::string_view mark = "0.";
   constexpr int first = 49;
-  int minor = first;
-  if (version.starts_with(mark)) std::from_chars(version.data() + mark.size(), version.data() + version.size(), minor);
-  return minor >= first;
+  return !version.starts_with(mark) || leading_number<int>(version.substr(mark.size())).value_or(first) >= first;
 }
 
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,

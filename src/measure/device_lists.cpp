@@ -1,12 +1,12 @@
 #include "measure/device_lists.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::gpu_mapping {
@@ -29,19 +29,9 @@ bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-std::optional<long> whole_number(std::string_view text) {
-  long number = 0;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && at == end ? std::optional(number) : std::nullopt;
-}
-
 /// As a C program reads a number off the start of a text, and minds nothing behind it.
-std::optional<long> leading_number(std::string_view text) {
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-  long number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
+std::optional<long> number_of_start(std::string_view text) {
+  return leading_number<long>(text.starts_with('+') ? text.substr(1) : text);
 }
 
 /// With the prefixes of C: 0x10, 010.
@@ -49,10 +39,7 @@ std::optional<long> number_of_any_base(std::string_view text) {
   const bool is_hex = starts_with(text, "0x") || starts_with(text, "0X");
   const bool is_octal = !is_hex && text.size() > 1 && text[0] == '0';
   if (is_hex) text.remove_prefix(2);
-  long number = 0;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number, is_hex ? 16 : is_octal ? 8 : 10);
-  return error == std::errc() && at == end ? std::optional(number) : std::nullopt;
+  return parse_number<long>(text, is_hex ? 16 : is_octal ? 8 : 10);
 }
 
 std::string in_quotes(std::string_view token) {
@@ -70,10 +57,8 @@ Pick by_ordinal(std::optional<long> ordinal, std::string_view token, const std::
 /// KFD has the number that the runtime prints as 16 hexadecimal digits.
 std::string uuid_of(const Device& device) {
   if (starts_with(device.uuid, "GPU-")) return lower(device.uuid);
-  std::uint64_t unique = 0;
-  const auto end = device.uuid.data() + device.uuid.size();
-  const auto [at, error] = std::from_chars(device.uuid.data(), end, unique);
-  return error == std::errc() && at == end ? fmt::format("gpu-{:016x}", unique) : lower(device.uuid);
+  const auto unique = parse_number<std::uint64_t>(device.uuid);
+  return unique ? fmt::format("gpu-{:016x}", *unique) : lower(device.uuid);
 }
 
 Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
@@ -145,7 +130,7 @@ std::vector<Slot> cuda_list(const ListText& list, std::vector<Fault>& faults) {
     }
     const Pick pick = is_mig                       ? by_mig(token, list.from)
                       : starts_with(token, "GPU-") ? by_uuid(token, list.from)
-                                                   : by_ordinal(leading_number(token), token, list.from);
+                                                   : by_ordinal(number_of_start(token), token, list.from);
     if (!pick.fault.empty()) {
       end_list(list, slots, pick.fault, faults);
       break;
@@ -183,7 +168,7 @@ std::vector<Slot> rocr_list(const ListText& list, std::vector<Fault>& faults) {
 std::vector<Slot> hip_list(const ListText& list, std::vector<Fault>& faults) {
   std::vector<Slot> slots;
   for (const std::string& token : split(list.value, ',')) {
-    const auto number = whole_number(token);
+    const auto number = parse_number<long>(token);
     // `01` and ` 1` are refused.
     const bool is_plain = number && std::to_string(*number) == token;
     const Pick pick = starts_with(token, "GPU-") ? by_uuid(token, list.from)
@@ -206,7 +191,7 @@ std::vector<Slot> card_mask(const ListText& list, std::vector<Fault>& faults) {
   for (const std::string& entry : split(list.value, ',')) {
     const std::string_view token = trim(entry);
     const auto dot = token.find('.');
-    const auto card = whole_number(token.substr(0, dot));
+    const auto card = parse_number<long>(token.substr(0, dot));
     if (!card || *card < 0 || static_cast<std::size_t>(*card) >= list.from.size()) {
       faults.push_back({"ends", fmt::format("{}: {} is beyond {}", setting(list.name, list.value), in_quotes(token),
                                             range_of(list.from.size()))});

@@ -1,11 +1,11 @@
 #include "measure/domains.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "system/meminfo.hpp"
@@ -20,14 +20,6 @@ constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 std::string line_of(const fs::path& file) {
   const auto text = read_file(file, 1u << 16);
   return text ? std::string(trim(*text)) : std::string();
-}
-
-/// nullopt: no number, or no such file (`max`).
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 CpuMask mask_of(const fs::path& file) {
@@ -71,12 +63,12 @@ Cache last_cache(int cpu, const fs::path& root) {
   Cache last;
   for (int index = 0; index < 16; ++index) {
     const fs::path folder = cpu_folder(root, cpu) / "cache" / fmt::format("index{}", index);
-    const auto level = number_of(line_of(folder / "level"));
+    const auto level = parse_number<std::uint64_t>(line_of(folder / "level"));
     if (!level) break;
     std::string size = line_of(folder / "size");
     if (size.empty() || size.back() != 'K' || line_of(folder / "type") == "Instruction") continue;
     size.pop_back();
-    const auto kibibytes = number_of(size);
+    const auto kibibytes = parse_number<std::uint64_t>(size);
     if (!kibibytes || static_cast<int>(*level) <= last.level) continue;
     last = {static_cast<int>(*level), line_of(folder / "shared_cpu_list"), *kibibytes << 10};
   }
@@ -97,8 +89,8 @@ std::uint64_t cache_of(const CpuMask& cpus, const fs::path& root) {
 std::uint64_t headroom(const fs::path& folder) {
   for (const auto& [limit, used] :
        {std::pair("memory.max", "memory.current"), std::pair("memory.limit_in_bytes", "memory.usage_in_bytes")}) {
-    const auto most = number_of(line_of(folder / limit));
-    const auto now = number_of(line_of(folder / used));
+    const auto most = parse_number<std::uint64_t>(line_of(folder / limit));
+    const auto now = parse_number<std::uint64_t>(line_of(folder / used));
     if (most && now) return *most > *now ? *most - *now : 0;
   }
   return unlimited;

@@ -1,10 +1,10 @@
 #include "measure/gpu_links.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/gpu_limits.hpp"
@@ -162,8 +162,7 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
       const std::string number = gpu_copy::take_word(text);
       // The way may have blanks, the kind has none.
       const auto blank = text.rfind(' ');
-      int other = -1;
-      std::from_chars(number.data(), number.data() + number.size(), other);
+      const int other = leading_number<int>(number).value_or(-1);
       if (blank == std::string::npos || other < 0 || static_cast<std::size_t>(other) >= view.ranks.size()) continue;
       groups[{text.substr(0, blank), text.substr(blank + 1)}].insert({std::min(rank, other), std::max(rank, other)});
     }

@@ -1,7 +1,6 @@
 #include "measure/load_watch.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fmt/format.h>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "measure/gpu_link_errors.hpp"
@@ -41,10 +41,9 @@ double real_reported(const GpuHealth::Values& values, const std::string& key) {
 std::vector<std::uint64_t> counts_of(const std::string& text) {
   std::vector<std::uint64_t> counts;
   for (const std::string& word : split(text, ' ')) {
-    std::uint64_t count = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc() || end != word.data() + word.size()) return {};
-    counts.push_back(count);
+    const auto count = parse_number<std::uint64_t>(word);
+    if (!count) return {};
+    counts.push_back(*count);
   }
   return counts;
 }

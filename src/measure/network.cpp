@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
 #include "system/this_machine.hpp"
@@ -150,10 +150,7 @@ bool is_loopback(std::string_view address) {
 }
 
 std::optional<int> parse_port(std::string_view text) {
-  int port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 65535) return std::nullopt;
-  return port;
+  return parse_number_from(text, 1, 65535);
 }
 
 std::string port_state(int port) {

@@ -1,9 +1,9 @@
 #include "measure/node_devices.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
 
@@ -11,18 +11,11 @@ namespace muster::visibility {
 
 namespace {
 
-std::optional<int> whole_number(std::string_view text) {
-  int number = 0;
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && at == end && number >= 0 ? std::optional(number) : std::nullopt;
-}
-
 /// `4`, `a100:4`, `a100:2,v100:2`: the sum; nullopt: none of these.
 std::optional<int> granted(std::string_view text) {
   int sum = 0;
   for (const std::string& part : split(text, ',')) {
-    const auto number = whole_number(std::string_view(part).substr(part.rfind(':') + 1));
+    const auto number = parse_number_from(std::string_view(part).substr(part.rfind(':') + 1), 0);
     if (!number) return std::nullopt;
     sum += *number;
   }
@@ -116,7 +109,7 @@ std::optional<Wanted> granted_to(const NodeView& node) {
 
 std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
   std::vector<Wanted> wanted;
-  if (const auto count = whole_number(view.params.text("expected"))) {
+  if (const auto count = parse_number_from(view.params.text("expected"), 0)) {
     wanted.push_back({*count, false, "expected by the check"});
     return wanted;
   }

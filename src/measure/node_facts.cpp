@@ -1,9 +1,9 @@
 #include "measure/node_facts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <sys/resource.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "system/this_machine.hpp"
@@ -34,10 +34,8 @@ bool may_lock_freely(const fs::path& root) {
   for (std::string_view line : lines(*status)) {
     constexpr std::string_view key = "CapEff:";
     if (line.substr(0, key.size()) != key) continue;
-    const std::string_view hex = trim(line.substr(key.size()));
-    std::uint64_t effective = 0;
-    const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), effective, 16);
-    return error == std::errc{} && end == hex.data() + hex.size() && (effective >> ipc_lock & 1u) != 0;
+    const auto effective = parse_number<std::uint64_t>(trim(line.substr(key.size())), 16);
+    return effective && (*effective >> ipc_lock & 1u) != 0;
   }
   return false;
 }
@@ -62,10 +60,8 @@ std::string to_text(const Limit& limit) {
 
 std::optional<Limit> parse_limit(std::string_view text) {
   if (text == "unlimited") return std::make_optional(Limit());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return std::make_optional(Limit(number));
+  const Limit number = parse_number<std::uint64_t>(text);
+  return number ? std::make_optional(number) : std::nullopt;
 }
 
 std::string limit_words(const Limit& limit, bool is_bytes) {

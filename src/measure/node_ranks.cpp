@@ -1,9 +1,9 @@
 #include "measure/node_ranks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/pci_address.hpp"
 #include "measure/node_devices.hpp"
@@ -60,12 +60,9 @@ std::optional<std::size_t> RankView::processes() const {
   if (text == "gpu" || text == "auto") return visible ? std::optional(visible->size()) : std::nullopt;
   constexpr std::string_view share = "gpu/";
   const bool is_share = text.starts_with(share);
-  std::size_t number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data() + (is_share ? share.size() : 0), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0) return std::nullopt;
-  if (!is_share) return number;
-  return visible ? std::optional(visible->size() / number) : std::nullopt;
+  const auto number = parse_number_from<std::size_t>(is_share ? text.substr(share.size()) : text, 1);
+  if (!number || !is_share) return number;
+  return visible ? std::optional(visible->size() / *number) : std::nullopt;
 }
 
 std::optional<std::vector<std::string>> RankView::used() const {

@@ -1,7 +1,6 @@
 #include "measure/own_sockets.hpp"
 
 #include <arpa/inet.h>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <linux/tcp.h>
@@ -10,6 +9,8 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <system_error>
+
+#include "base/number.hpp"
 
 namespace muster::p2p {
 
@@ -34,9 +35,7 @@ bool each_descriptor(Act act) {
   std::filesystem::directory_iterator entry("/proc/self/fd", problem);
   for (const std::filesystem::directory_iterator end; !problem && entry != end; entry.increment(problem)) {
     const std::string name = entry->path().filename().string();
-    int descriptor = -1;
-    if (std::from_chars(name.data(), name.data() + name.size(), descriptor).ec != std::errc()) continue;
-    act(descriptor);
+    if (const auto descriptor = leading_number<int>(name)) act(*descriptor);
   }
   return !problem;
 }

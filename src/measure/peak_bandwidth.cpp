@@ -1,9 +1,9 @@
 #include "measure/peak_bandwidth.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "measure/node_devices.hpp"
@@ -20,10 +20,7 @@ const DeviceModel* model_of(const SeenGpu& gpu) {
 
 int vendor_number(const Device& device, const char* key) {
   const auto found = device.values.find(key);
-  int number = 0;
-  if (found != device.values.end())
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
-  return number;
+  return found == device.values.end() ? 0 : leading_number<int>(found->second).value_or(0);
 }
 
 /// The narrowest link on the way, as wide and fast as both its ends can be.

@@ -1,10 +1,10 @@
 #include "measure/rails.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
 #include "measure/own_sockets.hpp"
@@ -42,10 +42,8 @@ std::string name_of_nic(const Device& nic) {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0)) return std::nullopt;
-  return number;
+  const auto number = parse_number<double>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 double bytes_since(const std::string& nic, const BytesByNic& before, const BytesByNic& after) {

@@ -1,11 +1,11 @@
 #include "measure/rank_gpus.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/node_devices.hpp"
 #include "system/this_machine.hpp"
@@ -116,11 +116,8 @@ Choice choose(const Selection& selection, const Variables& variables, int local_
   if (habit.choice == "auto" && message == variables.end() && is_only_one) return {"only one", "0", 0};
   Choice choice{"local rank", std::to_string(local_rank), local_rank};
   if (message != variables.end()) {
-    choice = {"LOCAL_RANK", printable_line(message->second, 40), -1};
-    int index = -1;
-    const std::string& text = message->second;
-    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-    if (!text.empty() && error == std::errc() && at == text.data() + text.size() && index >= 0) choice.index = index;
+    const int index = parse_number_from(message->second, 0).value_or(-1);
+    choice = {"LOCAL_RANK", printable_line(message->second, 40), index};
   }
   if (habit.goes_round && choice.index >= 0 && selection.is_count_known && !selection.slots.empty())
     choice.index %= static_cast<int>(selection.slots.size());

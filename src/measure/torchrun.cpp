@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/machine.hpp"
 #include "measure/rank_gpus.hpp"
@@ -55,12 +55,6 @@ using Values = std::map<std::string, std::string>;
 
 constexpr long most_devices = 64;
 
-std::optional<long> parse_count(std::string_view text) {
-  long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
-}
-
 /// PET_NPROC_PER_NODE of `nproc-per-node`: torch/distributed/argparse_util.py.
 std::string variable_of(std::string_view option) {
   std::string name = "PET_";
@@ -82,10 +76,10 @@ std::string processes_of_starter(const Values& values) {
   for (const std::string& one : {all, machines})
     if (one.starts_with(unknown_value)) return one;
   if (machines == "1") return all;
-  const auto number = parse_count(machines);
+  const auto number = parse_number_from(machines, 0L);
   if (!number || *number == 0) return unknown_value + machines;
   if (all == "gpu") return fmt::format("gpu/{}", *number);
-  const auto processes = parse_count(all);
+  const auto processes = parse_number_from(all, 0L);
   return processes ? std::to_string(*processes / *number) : unknown_value + all;
 }
 
@@ -96,7 +90,7 @@ std::optional<std::string> replaced_devices(const Values& values) {
   const auto number = values.find("nproc-per-node");
   const bool is_deepspeed = starter != values.end() && starter->second == "deepspeed";
   if (!is_deepspeed || values.count("devices") != 0 || number == values.end()) return std::nullopt;
-  const auto count = parse_count(number->second);
+  const auto count = parse_number_from(number->second, 0L);
   if (!count) return unknown_value + number->second;
   std::string devices;
   for (long i = 0; i < std::min(*count, most_devices); ++i) devices += fmt::format("{}{}", i == 0 ? "" : ",", i);

@@ -1,9 +1,9 @@
 #include "measure/transport.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/own_sockets.hpp"
 
@@ -25,9 +25,7 @@ double bytes_of(std::string_view line) {
   int column = 0;
   for (const std::string& word : split(line, ' ')) {
     if (word.empty()) continue;
-    double value = 0;
-    if (column == 0 || column == 8) std::from_chars(word.data(), word.data() + word.size(), value);
-    sum += value;
+    if (column == 0 || column == 8) sum += leading_number<double>(word).value_or(0);
     ++column;
   }
   return sum;
@@ -35,9 +33,7 @@ double bytes_of(std::string_view line) {
 
 double counter(const fs::path& file) {
   const auto text = read_file(file, 4096);
-  double value = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), value);
-  return value;
+  return text ? leading_number<double>(*text).value_or(0) : 0;
 }
 
 template <class Act>

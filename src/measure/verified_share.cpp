@@ -1,23 +1,16 @@
 #include "measure/verified_share.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::p2p {
 
 namespace {
-
-std::optional<std::uint64_t> count_in(const std::string& word) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
 
 void add_reported(std::span<const Observation* const> ranks, VerifiedTotals& totals) {
   for (const Observation* seen : ranks) {
@@ -25,8 +18,8 @@ void add_reported(std::span<const Observation* const> ranks, VerifiedTotals& tot
     for (const Fact& fact : seen->facts) {
       const auto words = fact.key == "verified" ? split(fact.value, ' ') : std::vector<std::string>();
       if (words.size() != 4) continue;
-      const auto compared = count_in(words[1]);
-      const auto all = count_in(words[3]);
+      const auto compared = parse_number<std::uint64_t>(words[1]);
+      const auto all = parse_number<std::uint64_t>(words[3]);
       if (compared && all) totals.add(printable_line(words[0], 20), *compared, *all);
     }
   }

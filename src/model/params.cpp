@@ -2,10 +2,10 @@
 
 #include <array>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -18,13 +18,10 @@ tl::unexpected<Error> expected(std::string_view what, std::string_view text) {
 }
 
 template <class Number>
-Result<ParamScalar> parse_number(std::string_view text, std::string_view what) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return expected(what, text);
-  if constexpr (std::is_floating_point_v<Number>)
-    if (!std::isfinite(value)) return expected(what, text);
-  return value;
+Result<ParamScalar> finite_number(std::string_view text, std::string_view what) {
+  const auto value = parse_number<Number>(text);
+  if (!value || !std::isfinite(*value)) return expected(what, text);
+  return *value;
 }
 
 Result<ParamScalar> parse_choice(const ParamSpec& spec, std::string_view text) {
@@ -45,9 +42,9 @@ Result<ParamScalar> parse_scalar(const ParamSpec& spec, std::string_view text) {
       if (text == "false") return false;
       return expected("true or false", text);
     case ParamType::integer:
-      return parse_number<std::int64_t>(text, "a whole number");
+      return finite_number<std::int64_t>(text, "a whole number");
     case ParamType::real:
-      return parse_number<double>(text, "a number");
+      return finite_number<double>(text, "a number");
     case ParamType::bytes:
       return parse_bytes(text).map([](Bytes b) { return ParamScalar(b); });
     case ParamType::duration:

@@ -1,10 +1,10 @@
 /// Metrics for the textfile collector of Prometheus' node exporter: docs/reports.md.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/number.hpp"
 #include "muster/reporter.hpp"
 #include "reporters/common/exposition.hpp"
 #include "reporters/common/nodes.hpp"
@@ -19,11 +19,7 @@ constexpr std::size_t most_metric_series = 20'000;
 
 std::optional<int> number(std::string_view text, std::size_t at, std::size_t length) {
   if (text.size() < at + length) return {};
-  int value = 0;
-  const auto* begin = text.data() + at;
-  const auto [end, error] = std::from_chars(begin, begin + length, value);
-  if (error != std::errc{} || end != begin + length) return {};
-  return value;
+  return parse_number<int>(text.substr(at, length));
 }
 
 /// Seconds since 1970 of `2026-11-21T08:00:00.123Z`; fractions of a second do not matter here.

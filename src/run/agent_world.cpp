@@ -1,7 +1,6 @@
 #include "run/agent_world.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "run/agent.hpp"
 #include "system/system.hpp"
@@ -44,11 +44,6 @@ std::vector<Fact> decode_facts(std::span<const std::byte> bytes) {
   std::vector<Fact> facts;
   for (std::size_t at = 0; at + 1 < parts.size(); at += 2) facts.push_back({parts[at], parts[at + 1]});
   return facts;
-}
-
-bool read_number(const std::string& text, int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 /// Of several machines: a launcher counts the ranks of each node by itself.

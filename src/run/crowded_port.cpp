@@ -1,12 +1,12 @@
 #include "run/crowded_port.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -15,12 +15,6 @@ namespace muster {
 namespace {
 
 constexpr std::string_view listening = "0A";
-
-std::optional<unsigned long> hex_number(std::string_view text) {
-  unsigned long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
 
 std::vector<std::string_view> columns(std::string_view line) {
   std::vector<std::string_view> found;
@@ -34,7 +28,7 @@ std::vector<std::string_view> columns(std::string_view line) {
 
 std::optional<unsigned long> port_in(std::string_view address) {
   const auto colon = address.rfind(':');
-  return colon == address.npos ? std::nullopt : hex_number(address.substr(colon + 1));
+  return colon == address.npos ? std::nullopt : parse_number<unsigned long>(address.substr(colon + 1), 16);
 }
 
 }  // namespace
@@ -105,9 +99,8 @@ std::optional<ForeignCaller> parse_foreign_caller(std::string_view tcp, const st
     const auto row = columns(line);
     const auto port = row.size() > inode && row[inode] != "0" ? port_in(row[remote]) : std::nullopt;
     if (!port || ports.count(*port) == 0 || here.count(row[remote]) == 0) continue;
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(row[user].data(), row[user].data() + row[user].size(), number);
-    if (error == std::errc() && is_foreign(number)) return ForeignCaller{static_cast<int>(*port), number};
+    const auto number = leading_number<unsigned>(row[user]);
+    if (number && is_foreign(*number)) return ForeignCaller{static_cast<int>(*port), *number};
   }
   return std::nullopt;
 }

@@ -1,10 +1,10 @@
 #include "run/init_failure.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <vector>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -66,8 +66,7 @@ int more_that_sent(std::string_view text, std::string_view message) {
     if (words == line.npos || line.find(message) == line.npos) continue;
     const auto begin = line.rfind(' ', words - 1);
     if (begin == line.npos) continue;
-    int number = 0;
-    if (std::from_chars(line.data() + begin + 1, line.data() + words, number).ec == std::errc()) more += number;
+    more += leading_number<int>(line.substr(begin + 1, words - begin - 1)).value_or(0);
   }
   return more;
 }

@@ -1,13 +1,13 @@
 #include "run/job_watch.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 
 #include "base/clock.hpp"
 #include "base/hostlist.hpp"
 #include "base/loop.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -20,13 +20,6 @@ constexpr double slower = 1.5;       // each pause is so much longer than the on
 constexpr int most_unknown = 3;      // answers in a row that know no such job, before it is believed to be gone
 constexpr int most_with_report = 2;  // exit statuses above are of runs that a signal ended, or that never began
 
-std::optional<int> number_in(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
-
 /// Listing the folder makes NFS look again, which asking for one file would not.
 int last_number(const fs::path& starts, std::string_view ending) {
   int last = -1;
@@ -34,7 +27,7 @@ int last_number(const fs::path& starts, std::string_view ending) {
   for (const auto& entry : fs::directory_iterator(starts, ignored)) {
     const auto name = entry.path().filename().string();
     if (name.size() <= ending.size() || name.substr(name.size() - ending.size()) != ending) continue;
-    last = std::max(last, number_in(std::string_view(name).substr(0, name.size() - ending.size())).value_or(-1));
+    last = std::max(last, parse_number<int>(name.substr(0, name.size() - ending.size())).value_or(-1));
   }
   return last;
 }
@@ -169,7 +162,7 @@ void Watch::look_for_end() {
   const int last = last_number(options_.starts, ".status");
   if (last < 0 || last == ended_start_) return;
   const auto text = read_file(options_.starts / fmt::format("{}.status", last), 100);
-  const auto status = text ? number_in(trim(*text)) : std::nullopt;
+  const auto status = text ? parse_number_from(trim(*text), 0) : std::nullopt;
   std::error_code ignored;
   const bool is_report_there = fs::exists(options_.starts / std::to_string(last) / "report.json", ignored);
   if (!status || (*status <= most_with_report && !is_report_there)) return;

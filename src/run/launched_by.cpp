@@ -1,10 +1,10 @@
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "run/agent.hpp"
 
 namespace muster {
@@ -14,12 +14,7 @@ namespace {
 template <class Number = int>
 std::optional<Number> number_in(const char* variable) {
   const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view word(text);
-  Number value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size() || value < Number{}) return std::nullopt;
-  return value;
+  return text == nullptr ? std::nullopt : parse_number_from<Number>(text, 0);
 }
 
 bool has(const char* variable) {

@@ -1,9 +1,9 @@
 #include "run/line_tasks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -17,11 +17,11 @@ constexpr int most_tasks = 1 << 24;  // a number beyond is none of a launcher's
 int take_task_number(std::string_view& text, std::string_view words) {
   if (!text.starts_with(words)) return -1;
   text.remove_prefix(words.size());
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number < 0 || number > most_tasks) return -1;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return number;
+  std::string_view rest = text;
+  const auto number = take_number<int>(rest);
+  if (!number || *number < 0 || *number > most_tasks) return -1;
+  text = rest;
+  return *number;
 }
 
 void note_agent(LineTasks& tasks, int task, int expected) {

@@ -1,9 +1,9 @@
 #include "run/network_choice.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -13,11 +13,10 @@ namespace {
 /// `10.78.1.0/24` has the address; `10.78.1.7/24` is the same network.
 bool is_in_network(const NetworkPlace& place, std::string_view network) {
   const std::size_t slash = network.find('/');
-  int prefix = 0;
-  const std::string_view bits = slash == network.npos ? std::string_view() : network.substr(slash + 1);
-  if (bits.empty() || std::from_chars(bits.data(), bits.data() + bits.size(), prefix).ec != std::errc()) return false;
-  const std::string wanted = network_of({{}, std::string(network.substr(0, slash)), prefix, {}});
-  return !wanted.empty() && wanted == network_of({{}, place.address, prefix, {}});
+  const auto prefix = slash == network.npos ? std::nullopt : leading_number<int>(network.substr(slash + 1));
+  if (!prefix) return false;
+  const std::string wanted = network_of({{}, std::string(network.substr(0, slash)), *prefix, {}});
+  return !wanted.empty() && wanted == network_of({{}, place.address, *prefix, {}});
 }
 
 bool is_named(const NetworkPlace& place, std::string_view name) {

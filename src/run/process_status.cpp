@@ -1,7 +1,6 @@
 #include "run/process_status.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <ctime>
 #include <fmt/format.h>
@@ -11,20 +10,11 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "system/process_owner.hpp"
 
 namespace muster {
-
-namespace {
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
 
 std::optional<ProcessStatus> parse_process_status(std::string_view text) {
   // The name ends at the last parenthesis: no field after it has one.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file_owner.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "run/recorder_layout.hpp"
@@ -118,9 +118,7 @@ int recorder_pid(std::string_view name_end) {
   const auto rest = name_end.substr(pid.size());
   const bool is_name = pid.find_first_not_of("0123456789") == pid.npos &&
                        (rest.empty() || rest.substr(1).find_first_not_of("0123456789abcdef") == rest.npos);
-  int number = 0;
-  if (is_name) std::from_chars(pid.data(), pid.data() + pid.size(), number);
-  return number;
+  return is_name ? leading_number<int>(pid).value_or(0) : 0;
 }
 
 std::vector<FlightRecord> read_recorders(const fs::path& folder, const std::string& tag) {

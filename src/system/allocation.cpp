@@ -1,11 +1,11 @@
 #include "system/allocation.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -13,11 +13,7 @@ namespace muster {
 namespace {
 
 std::optional<int> number_in(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  int number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc{} || end != text->data() + text->size() || number < 1) return std::nullopt;
-  return number;
+  return text ? parse_number_from(*text, 1) : std::nullopt;
 }
 
 /// Without a request SLURM_TASKS_PER_NODE is the number that would fit, so it counts only with SLURM_NTASKS.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -97,10 +97,9 @@ std::optional<std::vector<CpuMask>> parse_masks(const std::string& text) {
 std::optional<std::vector<int>> parse_gpus(const std::string& text) {
   std::vector<int> gpus;
   for (const std::string& word : split(text, ',')) {
-    int gpu = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), gpu);
-    if (error != std::errc{} || end != word.data() + word.size() || gpu < -1) return std::nullopt;
-    gpus.push_back(gpu);
+    const auto gpu = parse_number_from(word, -1);
+    if (!gpu) return std::nullopt;
+    gpus.push_back(*gpu);
   }
   return gpus;
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/fault_injection.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -23,14 +23,11 @@ struct CpuLine {
   std::array<double, 8> ticks{};  ///< user nice system idle iowait irq softirq steal
 };
 
-bool take_number(std::string_view& text, double& number) {
+bool take_column(std::string_view& text, double& number) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  number = static_cast<double>(value);
-  return true;
+  const auto value = take_number<std::uint64_t>(text);
+  number = static_cast<double>(value.value_or(0));
+  return value.has_value();
 }
 
 /// cpu = -1: another kind of line (`intr`, or the sum `cpu`); nullopt: a line of a CPU that is not as it should be.
@@ -39,9 +36,9 @@ std::optional<CpuLine> parse_line(std::string_view line) {
   if (line.substr(0, 3) != "cpu" || line.size() < 4 || line[3] == ' ') return found;
   line.remove_prefix(3);
   double cpu = 0;
-  if (!take_number(line, cpu) || cpu > 65'535) return std::nullopt;
+  if (!take_column(line, cpu) || cpu > 65'535) return std::nullopt;
   for (double& ticks : found.ticks)
-    if (!take_number(line, ticks)) return std::nullopt;
+    if (!take_column(line, ticks)) return std::nullopt;
   found.cpu = static_cast<int>(cpu);
   return found;
 }

@@ -1,10 +1,10 @@
 #include "system/layout.hpp"
 
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "system/harmless_child.hpp"
 #include "system/topology_handle.hpp"
@@ -129,13 +129,12 @@ bool parse_lists(std::string_view text, std::vector<CpuMask>& masks) {
 bool parse_domains(std::string_view text, std::map<int, CpuMask>& domains) {
   for (const std::string& entry : split(text, ';')) {
     const std::size_t colon = entry.find(':');
-    int number = -1;
     if (colon == std::string::npos) return false;
-    const char* const end = entry.data() + colon;
-    if (std::from_chars(entry.data(), end, number).ptr != end || number < 0) return false;
+    const auto number = parse_number_from(std::string_view(entry).substr(0, colon), 0);
+    if (!number) return false;
     auto mask = CpuMask::parse_list(std::string_view(entry).substr(colon + 1));
     if (!mask) return false;
-    domains[number] = std::move(*mask);
+    domains[*number] = std::move(*mask);
   }
   return true;
 }

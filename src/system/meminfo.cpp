@@ -1,18 +1,14 @@
 #include "system/meminfo.hpp"
 
-#include <charconv>
-
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 std::uint64_t parse_meminfo(std::string_view meminfo, std::string_view key) {
-  for (std::string_view line : lines(meminfo)) {
+  for (const std::string_view line : lines(meminfo)) {
     if (line.substr(0, key.size()) != key) continue;
-    line = trim(line.substr(key.size()));
-    std::uint64_t kibibytes = 0;
-    std::from_chars(line.data(), line.data() + line.size(), kibibytes);
-    return kibibytes << 10;
+    return leading_number<std::uint64_t>(trim(line.substr(key.size()))).value_or(0) << 10;
   }
   return 0;
 }

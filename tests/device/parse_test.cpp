@@ -12,12 +12,12 @@ TEST(DeviceParse, Ids) {
 }
 
 TEST(DeviceParse, NumbersWithWhatFollows) {
-  EXPECT_EQ(leading_number("32.0 GT/s PCIe"), 32);
-  EXPECT_EQ(leading_number("2.5 GT/s"), 2.5);
-  EXPECT_EQ(leading_number("400 Gb/sec (4X NDR)\n"), 400);
-  EXPECT_EQ(leading_number("Unknown"), 0);
-  EXPECT_EQ(leading_number("-1"), 0) << "speed of an interface that is down";
-  EXPECT_EQ(leading_number("1e99"), 1);
+  EXPECT_EQ(parse_amount("32.0 GT/s PCIe"), 32);
+  EXPECT_EQ(parse_amount("2.5 GT/s"), 2.5);
+  EXPECT_EQ(parse_amount("400 Gb/sec (4X NDR)\n"), 400);
+  EXPECT_EQ(parse_amount("Unknown"), 0);
+  EXPECT_EQ(parse_amount("-1"), 0) << "speed of an interface that is down";
+  EXPECT_EQ(parse_amount("1e99"), 1);
   EXPECT_EQ(parse_width("16"), 16);
   EXPECT_EQ(parse_width("63"), 0) << "what a lost device answers";
   EXPECT_EQ(parse_width("255"), 0);

@@ -1,12 +1,12 @@
 #include "app/binding/scheduler_gpus.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
 #include "base/loop.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -82,11 +82,10 @@ int per_node_of(std::string_view option) {
   for (const std::string& item : split(option.substr(equals + 1), ',')) {
     const auto parts = split(item, ':');
     if (is_resource && parts.front() != "gpu" && parts.front() != "gres/gpu") continue;
-    int count = 1;
-    const std::string& last = parts.back();
     const bool has_number = !is_resource || parts.size() > 1;
-    if (has_number && std::from_chars(last.data(), last.data() + last.size(), count).ec != std::errc()) return 0;
-    all += std::max(0, count);
+    const auto count = has_number ? leading_number<int>(parts.back()) : 1;
+    if (!count) return 0;
+    all += std::max(0, *count);
   }
   return all;
 }

@@ -1,13 +1,13 @@
 #include "app/inputs/lines.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 
 #include "app/inputs/machine_files.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
 #include "config/shell_prologue.hpp"
@@ -50,11 +50,9 @@ bool is_launcher_name(std::string_view name) {
 /// `FILE:LINE` where FILE is one and LINE a number; else line 0, which is any.
 std::pair<std::string, int> file_and_line(const std::string& text) {
   const std::size_t colon = text.rfind(':');
-  int number = 0;
-  if (colon == text.npos || colon + 1 == text.size()) return {text, 0};
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data() + colon + 1, end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::pair(text.substr(0, colon), number) : std::pair(text, 0);
+  if (colon == text.npos) return {text, 0};
+  const auto number = parse_number<int>(std::string_view(text).substr(colon + 1));
+  return number ? std::pair(text.substr(0, colon), *number) : std::pair(text, 0);
 }
 
 Result<ScriptCommand> the_command(const std::vector<ScriptCommand>& commands, const std::string& file, int number) {

@@ -1,12 +1,12 @@
 #include "app/inputs/site_nodes.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <set>
 
 #include "base/hostlist.hpp"
 #include "base/loop.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "run/remote_exec.hpp"
 
@@ -28,13 +28,12 @@ Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocatio
             "\"{0}\" is a count: without a job, name the nodes (--nodes 'nid[001-004]'), or let Slurm choose them "
             "(muster run --submit --nodes {0})",
             text));
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || count < 1 || count > allocation->nodes.size())
+  const auto count = parse_number_from<std::size_t>(text, 1, allocation->nodes.size());
+  if (!count)
     return fail(ErrorKind::usage, "--nodes",
                 fmt::format("{} nodes: {} job {} has {}", printable_line(text, 20), allocation->scheduler,
                             allocation->job, allocation->nodes.size()));
-  return Nodes(allocation->nodes.begin(), allocation->nodes.begin() + static_cast<std::ptrdiff_t>(count));
+  return Nodes(allocation->nodes.begin(), allocation->nodes.begin() + static_cast<std::ptrdiff_t>(*count));
 }
 
 /// What goes to launchers and remote shells. To launchers a colon ends the name.
@@ -121,8 +120,7 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
   NodeWish wish;
   if (option.empty()) return wish;
   if (is_count(option)) {
-    const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), wish.count);
-    if (error == std::errc{} && wish.count >= 1) return wish;
+    if (read_number(option, wish.count) && wish.count >= 1) return wish;
     return fail(ErrorKind::usage, "--nodes", fmt::format("{} is not a number of nodes", printable_line(option, 20)));
   }
   if (option == "all" || option == "idle") {

@@ -1,9 +1,7 @@
 #include "app/runs/outputs.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 #include <iostream>
 #include <optional>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/inputs/simulation.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -22,10 +21,8 @@ std::optional<int> screen_width() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
   const char* text = std::getenv("COLUMNS");
-  int columns = 0;
-  if (text == nullptr || std::from_chars(text, text + std::strlen(text), columns).ec != std::errc{}) return {};
-  if (columns < 20 || columns > 1000) return {};
-  return columns;
+  const auto columns = leading_number<int>(text == nullptr ? "" : text);
+  return columns && *columns >= 20 && *columns <= 1000 ? columns : std::nullopt;
 }
 
 /// Without copying the results of a large run.

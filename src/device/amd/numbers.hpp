@@ -1,19 +1,18 @@
 /// Numbers as AMD's drivers and libraries write them.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "base/number.hpp"
+
 namespace muster {
 
 /// 0: none.
 [[nodiscard]] inline std::uint64_t to_number(std::string_view text, int base = 10) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return parse_number<std::uint64_t>(text, base).value_or(0);
 }
 
 /// Empty: none.

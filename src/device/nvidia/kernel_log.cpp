@@ -1,9 +1,9 @@
 // How NVIDIA's drivers write in the kernel's log: Xid of GPUs, SXid of NVSwitches, and what NVRM reports in words.
 #include "device/nvidia/kernel_log.hpp"
 
-#include <charconv>
 #include <cstring>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/kernel_log.hpp"
 
@@ -21,13 +21,6 @@ std::optional<PciAddress> driver_address(std::string_view text) {
   return parse_pci_address(address);
 }
 
-/// `, pid=...`: the number that `text` begins with; 0: none.
-int number_at(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 /// `Xid (PCI:0000:c1:00): 79, pid=...`, behind its driver; older drivers leave `PCI:` out, newer ones name a function.
 std::optional<KernelEvent> numbered(std::string_view begin, std::string_view message, std::string kind) {
   if (!message.starts_with(begin)) return std::nullopt;
@@ -35,7 +28,7 @@ std::optional<KernelEvent> numbered(std::string_view begin, std::string_view mes
   const auto end = rest.find("): ");
   if (end == std::string_view::npos) return std::nullopt;
   const auto address = driver_address(rest.substr(0, end));
-  const int code = number_at(rest.substr(end + 3));
+  const int code = leading_number<int>(rest.substr(end + 3)).value_or(0);
   if (!address || code <= 0) return std::nullopt;
   return KernelEvent{std::move(kind), address, {}, code, {}};
 }

@@ -1,10 +1,10 @@
 #include "device/nvidia/xid.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/number.hpp"
 #include "device/nvidia/xid_catalogue.hpp"
 
 namespace muster {
@@ -56,10 +56,7 @@ XidMeaning meaning_of(int code, XidAction action, std::string words) {
 
 /// The hexadecimal number that `text` begins with.
 std::optional<std::uint32_t> hex_number(std::string_view text) {
-  if (!text.starts_with("0x")) return std::nullopt;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), number, 16);
-  return error == std::errc() && end != text.data() + 2 ? std::optional(number) : std::nullopt;
+  return text.starts_with("0x") ? leading_number<std::uint32_t>(text.substr(2), 16) : std::nullopt;
 }
 
 /// `... changed from 0x0 (None) to 0x1 (GPU Reset Required)`: the number behind `to`.

@@ -1,10 +1,10 @@
 #include "launchers/mpirun/family.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
 #include "base/cpu_mask.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/mpirun/notice.hpp"
 
@@ -128,9 +128,7 @@ bool is_unbound(const JobShape& shape) {
 /// Open MPI 5 and later, whose mpirun is PRRTE's prterun, or PRRTE by itself.
 bool is_prrte(const LauncherIdentity& identity) {
   if (identity.banner.rfind(prrte_banner, 0) == 0) return true;
-  int major = 0;
-  std::from_chars(identity.version.data(), identity.version.data() + identity.version.size(), major);
-  return major >= 5;
+  return leading_number<int>(identity.version).value_or(0) >= 5;
 }
 
 /// Open MPI 4 takes the operating system's numbers of hardware threads, so that any mask can be expressed. Open MPI 5

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <csignal>
 #include <fmt/format.h>
 #include <vector>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::mpirun {
@@ -44,11 +44,8 @@ std::string word_after(std::string_view text, std::string_view mark) {
 std::optional<int> number_after(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   if (at == text.npos) return std::nullopt;
-  text = trim(text.substr(at + mark.size()));
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end == text.data() || number < 0) return std::nullopt;
-  return number;
+  const auto number = leading_number<int>(trim(text.substr(at + mark.size())));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// Open MPI prints 0 where it does not have the PID.

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/retarget/retarget.hpp"
 
@@ -13,10 +13,7 @@ namespace {
 constexpr long most = 1'000'000'000;
 
 std::optional<long> number(std::string_view text) {
-  long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
-  return value;
+  return parse_number_from(text, 0L, most);
 }
 
 /// `2(x3),1` as 2 2 2 1; nothing when it is not that, or not about so many nodes.

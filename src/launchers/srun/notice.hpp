@@ -1,7 +1,6 @@
 /// The messages of srun when a step fails, verbatim. For srun.cpp alone.
 #pragma once
 
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "muster/launcher.hpp"
 
@@ -98,13 +98,6 @@ struct TaskEnd {
   std::optional<int> exit_status;
 };
 
-inline std::optional<int> number_in(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
-
 /// Slurm names signals as strsignal() does.
 inline std::optional<int> signal_named(std::string_view words) {
   words = words.substr(0, words.find(" (core dumped)"));
@@ -128,9 +121,9 @@ inline std::optional<TaskEnd> task_end(std::string_view line) {
   const std::string_view what = trim(line.substr(words + 2));
   TaskEnd end;
   end.node = printable_line(line.substr(0, node_end), 255);
-  if (tasks.substr(0, 5) == "task ") end.rank = number_in(tasks.substr(5));
+  if (tasks.substr(0, 5) == "task ") end.rank = parse_number_from(tasks.substr(5), 0);
   if (what.substr(0, exited.size()) == exited)
-    end.exit_status = number_in(what.substr(exited.size()));
+    end.exit_status = parse_number_from(what.substr(exited.size()), 0);
   else
     end.signal = signal_named(what);
   if (!end.signal && !end.exit_status) return std::nullopt;

@@ -1,9 +1,9 @@
 #include "probes/allreduce/judge.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
@@ -25,8 +25,7 @@ const Observation* measured_by(const CaseView& view, std::size_t rank) {
 
 /// `bit 3`, `bits 3 and 17`; at most eight are listed.
 std::string bits_of(std::string_view hex) {
-  std::uint64_t differing = 0;
-  std::from_chars(hex.data(), hex.data() + hex.size(), differing, 16);
+  const std::uint64_t differing = leading_number<std::uint64_t>(hex, 16).value_or(0);
   std::vector<std::string> bits;
   for (unsigned bit = 0; bit < 64; ++bit)
     if ((differing >> bit) & 1U) bits.push_back(std::to_string(bit));
@@ -172,8 +171,7 @@ void demand_coverage(const CaseView& view, std::uint64_t& checked, ProbeJudgemen
     const Observation* seen = measured_by(view, rank);
     if (seen == nullptr) continue;
     const std::string* count = seen->fact("checked");
-    std::uint64_t number = 0;
-    if (count != nullptr) std::from_chars(count->data(), count->data() + count->size(), number);
+    const std::uint64_t number = count == nullptr ? 0 : leading_number<std::uint64_t>(*count).value_or(0);
     checked += number;
     if (number == 0) silent.push_back(std::to_string(rank));
   }

@@ -1,9 +1,9 @@
 #include "probes/command/ends.hpp"
 
 #include <array>
-#include <charconv>
 #include <string.h>  // sigabbrev_np is not in <cstring> everywhere
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -96,10 +96,7 @@ std::string key_of(const Observation& seen, const std::string& what) {
 
 std::optional<int> number_fact(const Observation& seen, std::string_view key) {
   const std::string* text = seen.fact(key);
-  int number = 0;
-  if (text == nullptr || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{})
-    return std::nullopt;
-  return number;
+  return text == nullptr ? std::nullopt : leading_number<int>(*text);
 }
 
 bool was_started(const Observation& seen) {

@@ -1,11 +1,11 @@
 #include "probes/command/patterns.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "probes/command/no_reading.hpp"
 #include "probes/command/words.hpp"
@@ -35,10 +35,8 @@ std::optional<double> number_in(std::string_view text) {
   if (digits.find(',') != std::string::npos && !separates_thousands(digits)) return std::nullopt;
   std::erase(digits, ',');
   const std::string_view rest = std::string_view(digits).substr(digits.starts_with('+') ? 1 : 0);
-  double value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(rest);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 Error about(const char* parameter, const std::string& what) {

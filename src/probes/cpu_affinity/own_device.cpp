@@ -1,12 +1,12 @@
 #include "probes/cpu_affinity/own_device.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
 
@@ -39,11 +39,7 @@ Gpus as_counted(Gpus gpus) {
 
 /// `3`, and `3.1` of ZE_AFFINITY_MASK, whose second number is a tile.
 std::optional<std::size_t> index_in(std::string_view word) {
-  std::size_t index = 0;
-  const std::string_view digits = word.substr(0, word.find('.'));
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return index;
+  return parse_number<std::size_t>(word.substr(0, word.find('.')));
 }
 
 /// nullopt: it names a device that can't be determined here (a MIG instance), or one that is absent.

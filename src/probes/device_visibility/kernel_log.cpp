@@ -2,9 +2,9 @@
 // docs/kernel-log.md
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/driver_errors.hpp"
 #include "measure/node_devices.hpp"
@@ -100,9 +100,8 @@ Finding judged(const NodeView& node, const LoggedEvent& logged) {
 
 template <class Number>
 Number number_of(const Observation& seen, std::string_view key) {
-  Number number = 0;
-  if (const std::string* text = seen.fact(key)) std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
+  const std::string* text = seen.fact(key);
+  return text == nullptr ? 0 : leading_number<Number>(*text).value_or(0);
 }
 
 /// Old records are overwritten by new ones, which any user can cause.
@@ -175,8 +174,8 @@ void parse_kernel_facts(const Observation& seen, NodeView& node) {
     logged.event.kind = words[0];
     logged.event.at = parse_pci_address(words[1]);
     if (words[2] != "-") logged.event.part = words[2];
-    std::from_chars(words[3].data(), words[3].data() + words[3].size(), logged.event.code);
-    std::from_chars(words[4].data(), words[4].data() + words[4].size(), logged.count);
+    logged.event.code = leading_number<int>(words[3]).value_or(0);
+    logged.count = leading_number<int>(words[4]).value_or(1);
     logged.event.words = printable_line(rest, 240);
     if (find_driver_errors(logged.event.kind) != nullptr || find_kernel_kind(logged.event.kind) != nullptr)
       node.kernel_events.push_back(std::move(logged));

@@ -1,9 +1,9 @@
 #include "probes/device_visibility/symptoms.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::visibility {
@@ -32,10 +32,7 @@ std::string reported(const Device& device, std::string_view key) {
 }
 
 double vendor_number(const Device& device, std::string_view key) {
-  const std::string text = reported(device, key);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return parse_number<double>(reported(device, key)).value_or(0);
 }
 
 Finding note(std::string reason) {

@@ -1,8 +1,8 @@
 // torch.distributed's variables, against MPI.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/variables.hpp"
 #include "probes/environment/case_view.hpp"
@@ -28,12 +28,6 @@ constexpr Expected expected[] = {
     {"LOCAL_RANK", &RankPlace::local_rank, "local rank"},
     {"LOCAL_WORLD_SIZE", &RankPlace::local_size, "number of ranks on the node"},
 };
-
-bool is_number(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 RankList without_variable(const EnvironmentView& seen, std::string_view name) {
   RankList some;
@@ -129,7 +123,7 @@ void judge_value(const EnvironmentView& seen, const Expected& one, ProbeJudgemen
     same = *value;
     wrong.push_back(rank);
     words.push_back(fmt::format("{} on rank {} on {}, where MPI has {}{}", in_quotes(*value), rank->place->rank,
-                                rank->place->host, right, is_number(*value) ? "" : ", and no number"));
+                                rank->place->host, right, parse_number<int>(*value) ? "" : ", and no number"));
   }
   if (wrong.empty()) return;
   const auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, one.name); });

@@ -1,11 +1,11 @@
 // A torchrun that the user's launch line starts, once for each task of the launcher around it: one job, or several?
 // Names, defaults and what follows from them: torch/distributed/run.py and torch/distributed/elastic/rendezvous.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/torchrun.hpp"
 #include "probes/environment/case_view.hpp"
@@ -17,12 +17,6 @@ namespace {
 constexpr std::string_view one_per_node =
     "start one task per node for it (--ntasks-per-node=1), or leave it out and let the launcher start the ranks";
 
-std::optional<int> number_in(std::string_view text) {
-  int number = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && at == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
-}
-
 /// `2`, or `1:4`.
 struct Agents {
   int least = 1;
@@ -30,8 +24,8 @@ struct Agents {
 };
 
 std::optional<Agents> parse_agents(std::string_view text) {
-  const auto least = number_in(text.substr(0, text.find(':')));
-  const auto most = number_in(text.substr(text.find(':') + 1));
+  const auto least = parse_number_from(text.substr(0, text.find(':')), 0);
+  const auto most = parse_number_from(text.substr(text.find(':') + 1), 0);
   return least && most && *least > 0 && *least <= *most ? std::optional(Agents{*least, *most}) : std::nullopt;
 }
 
@@ -286,11 +280,11 @@ class Torchruns {
     RankList confined;
     std::string first;
     for (const SeenRank* rank : seen_.ranks()) {
-      const auto processes = number_in(value(*rank, "nproc-per-node", "1").value_or(""));
+      const auto processes = parse_number_from(value(*rank, "nproc-per-node", "1").value_or(""), 0);
       const auto cpus = split(rank->fact("torchrun.cpus").value_or(""), ' ');
       if (cpus.size() != 3) continue;
-      const auto open = number_in(cpus[0]);
-      const auto all = number_in(cpus[1]);
+      const auto open = parse_number_from(cpus[0], 0);
+      const auto all = parse_number_from(cpus[1], 0);
       if (!processes || !open || !all || *open >= *processes || *open >= *all) continue;
       if (confined.empty()) first = fmt::format("{} processes in a task with CPUs {} of {}", *processes, cpus[2], *all);
       confined.push_back(rank);
@@ -308,7 +302,7 @@ class Torchruns {
     const auto seen = rank.fact("torchrun.gpus");
     if (!seen || *seen == "none") return {};
     auto gpus = split(*seen, ' ');
-    const auto processes = number_in(value(rank, "nproc-per-node", "1").value_or(""));
+    const auto processes = parse_number_from(value(rank, "nproc-per-node", "1").value_or(""), 0);
     if (processes && static_cast<std::size_t>(*processes) < gpus.size())
       gpus.resize(static_cast<std::size_t>(*processes));
     return gpus;

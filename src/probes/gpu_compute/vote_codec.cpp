@@ -1,19 +1,13 @@
 #include "probes/gpu_compute/vote_codec.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::gpu_compute {
 
 namespace {
-
-template <class Number>
-bool read_number(const std::string& text, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
 
 /// Counts that can be added up.
 bool is_sane(const Times& times) {

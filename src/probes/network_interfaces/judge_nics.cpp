@@ -1,9 +1,9 @@
 // NICs: on the bus, with a driver, as many as promised, alike on all nodes.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "stats/outliers.hpp"
@@ -34,10 +34,9 @@ void judge_broken(Judging& judging, const NodeView& node) {
 /// `hsn` and 2 of `hsn2`.
 std::optional<std::pair<std::string, int>> numbered(const std::string& name) {
   const auto end = name.find_last_not_of("0123456789") + 1;
-  int number = 0;
-  const auto [at, error] = std::from_chars(name.data() + end, name.data() + name.size(), number);
-  if (end == 0 || end == name.size() || error != std::errc() || number > 4096) return std::nullopt;
-  return std::pair(name.substr(0, end), number);
+  const auto number = parse_number_from(std::string_view(name).substr(end), 0, 4096);
+  if (end == 0 || !number) return std::nullopt;
+  return std::pair(name.substr(0, end), *number);
 }
 
 /// The gaps in hsn0, hsn1, hsn3, where four are counted from 0. Empty where names do not count so.

@@ -1,21 +1,15 @@
 #include "probes/network_interfaces/node_view.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
 
 namespace muster::network {
 
 namespace {
-
-bool read_count(std::string_view text, std::uint64_t& value) {
-  const auto end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end;
-}
 
 void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& faults) {
   const auto take = [&](auto parsed, auto& list) {
@@ -167,7 +161,7 @@ std::string to_text(const Counted& counted) {
 std::optional<Counted> parse_counted(std::string_view text) {
   const auto words = split(text, ' ');
   Counted one;
-  if (words.size() != 4 || !read_count(words[2], one.stands) || !read_count(words[3], one.grew)) return std::nullopt;
+  if (words.size() != 4 || !read_number(words[2], one.stands) || !read_number(words[3], one.grew)) return std::nullopt;
   one.port = words[0];
   one.counter = words[1];
   return one;

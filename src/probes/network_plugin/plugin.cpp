@@ -1,9 +1,9 @@
 #include "probes/network_plugin/plugin.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::network_plugin {
@@ -45,13 +45,11 @@ std::string to_text(const TriedLibrary& library) {
 std::optional<TriedLibrary> parse_library(std::string_view text) {
   const auto parts = split(text, '|');
   constexpr std::size_t most_symbols = 1000;
-  std::size_t symbols = 0;
   if (parts.size() != 5) return std::nullopt;
-  const auto end = parts[3].data() + parts[3].size();
-  const auto [at, error] = std::from_chars(parts[3].data(), end, symbols);
-  if (error != std::errc() || at != end || symbols > most_symbols) return std::nullopt;
+  const auto symbols = parse_number_from<std::size_t>(parts[3], 0, most_symbols);
+  if (!symbols) return std::nullopt;
   TriedLibrary library{parts[0], parts[1], parts[2], {}, parts[4] == "yes"};
-  library.symbols.resize(symbols);
+  library.symbols.resize(*symbols);
   return library;
 }
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <map>
 #include <set>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/transport.hpp"
 #include "probes/p2p/judge.hpp"
@@ -21,9 +21,7 @@ CarriedBytes reported_by(const Observation& seen) {
     if (fact.key != "transport") continue;
     const auto words = split(fact.value, ' ');
     if (words.size() < 3) continue;
-    double gigabytes = 0;
-    std::from_chars(words[2].data(), words[2].data() + words[2].size(), gigabytes);
-    reported[words[0]][words[1]] += gigabytes;
+    reported[words[0]][words[1]] += leading_number<double>(words[2]).value_or(0);
   }
   return reported;
 }

@@ -1,12 +1,12 @@
 #include "probes/p2p/judge.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/gpu_data.hpp"
@@ -34,13 +34,6 @@ const std::string* label(const Reading& reading, std::string_view key) {
 const Observation* measured_by(const CaseView& view, std::size_t rank) {
   const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
   return seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr;
-}
-
-/// The number that a text begins with; nullopt: none.
-std::optional<int> number_in(const std::string& text) {
-  int number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return std::nullopt;
-  return number;
 }
 
 /// A rank's report on one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
@@ -83,7 +76,7 @@ void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
     if (seen == nullptr) continue;
     for (const Fact& fact : seen->facts) {
       if (fact.key != "corrupt") continue;
-      int peer = number_in(fact.value).value_or(-1);
+      int peer = leading_number<int>(fact.value).value_or(-1);
       if (peer < 0 || static_cast<std::size_t>(peer) >= view.ranks.size()) peer = -1;
       WrongData& wrong = all[{static_cast<int>(rank), peer}];
       if (wrong.readings++ == 0) wrong.reported = fact.value;
@@ -238,7 +231,7 @@ int rounds_done(const CaseView& view, const Schedule& schedule) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
     if (const Observation* seen = measured_by(view, rank))
       if (const std::string* reported = seen->fact("rounds"))
-        return std::clamp(number_in(*reported).value_or(0), 0, schedule.rounds());
+        return std::clamp(leading_number<int>(*reported).value_or(0), 0, schedule.rounds());
   return schedule.rounds();
 }
 
@@ -247,7 +240,7 @@ Coverage coverage_of(const CaseView& view) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
     const std::string* checked = seen == nullptr ? nullptr : seen->fact("checked");
-    const int readings = checked == nullptr ? 0 : number_in(*checked).value_or(0);
+    const int readings = checked == nullptr ? 0 : leading_number<int>(*checked).value_or(0);
     if (readings <= 0) continue;
     ++coverage.active;
     coverage.readings += readings;
@@ -257,10 +250,11 @@ Coverage coverage_of(const CaseView& view) {
     if (amounts.size() >= 6) coverage.arrived += std::atof(amounts[5].c_str());
     if (const std::string* precise = seen->fact("precise")) {
       const auto words = split(*precise, ' ');
-      coverage.precise += number_in(*precise).value_or(0);
-      if (words.size() >= 3) coverage.timed += number_in(words[2]).value_or(0);
+      coverage.precise += leading_number<int>(*precise).value_or(0);
+      if (words.size() >= 3) coverage.timed += leading_number<int>(words[2]).value_or(0);
     }
-    if (const std::string* disturbed = seen->fact("disturbed")) coverage.disturbed += number_in(*disturbed).value_or(0);
+    if (const std::string* disturbed = seen->fact("disturbed"))
+      coverage.disturbed += leading_number<int>(*disturbed).value_or(0);
   }
   return coverage;
 }
@@ -285,7 +279,7 @@ void demand_coverage(const CaseView& view, ProbeJudgement& judgement) {
     const Observation* seen = measured_by(view, rank);
     if (seen == nullptr || !had_partner[rank]) continue;
     const std::string* checked = seen->fact("checked");
-    if (checked == nullptr || number_in(*checked).value_or(0) <= 0) idle.push_back(std::to_string(rank));
+    if (checked == nullptr || leading_number<int>(*checked).value_or(0) <= 0) idle.push_back(std::to_string(rank));
   }
   if (idle.empty()) return;
   Finding finding;

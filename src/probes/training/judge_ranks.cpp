@@ -1,11 +1,11 @@
 #include "probes/training/judge_ranks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/gpu_remedies.hpp"
 
@@ -19,10 +19,8 @@ const std::string look_at_memory =
 
 }  // namespace
 
-int number_in(std::string_view text, int otherwise) {
-  int number = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+int number_in(std::string_view text) {
+  return leading_number<int>(text).value_or(-1);
 }
 
 RankJudge::RankJudge(const CaseView& view) : view_(view) {

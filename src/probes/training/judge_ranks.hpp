@@ -15,7 +15,7 @@ inline constexpr std::size_t most_named = 8;
 inline const std::string look_at_data =
     "every rank makes the same data and order from the seed: look for memory errors (dmesg, rasdaemon) and report this";
 
-[[nodiscard]] int number_in(std::string_view text, int otherwise = -1);
+[[nodiscard]] int number_in(std::string_view text);
 
 class RankJudge {
  public:

@@ -1,12 +1,12 @@
 #include "probes/training/saving.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <system_error>
 
 #include "base/clock.hpp"
+#include "base/number.hpp"
 
 namespace muster::training {
 
@@ -76,7 +76,7 @@ Result<void> Saving::agree() {
   auto reported = from_first_rank(parts_.comm, mine);
   if (!reported) return tl::unexpected(reported.error());
   const std::size_t end = std::min(reported->find(' '), reported->size());
-  std::from_chars(reported->data(), reported->data() + end, run_, 16);
+  run_ = leading_number<std::uint64_t>(reported->substr(0, end), 16).value_or(run_);
   if (path_.empty()) path_ = reported->substr(std::min(end + 1, reported->size()));
   return {};
 }

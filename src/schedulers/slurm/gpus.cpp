@@ -1,8 +1,8 @@
 // GPUs as Slurm counts them. Answers as a real Slurm 22.05 gave them; `gres/gpu` for `gres:gpu` is of later versions.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -30,10 +30,7 @@ std::string without_brackets(std::string_view text) {
 int count_of(const std::string& resource) {
   const auto parts = split(resource, ':');
   if (parts.front() != "gpu") return 0;
-  int count = 1;
-  const auto& last = parts.back();
-  if (parts.size() > 1) (void)std::from_chars(last.data(), last.data() + last.size(), count);
-  return std::max(0, count);
+  return parts.size() > 1 ? std::max(0, leading_number<int>(parts.back()).value_or(1)) : 1;
 }
 
 /// The default partition has a star behind its name.

@@ -1,6 +1,7 @@
 // How Slurm's partitions and nodes are configured: sinfo and `scontrol show config`, as a real Slurm 22.05 gave them.
-#include <charconv>
+#include <algorithm>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -10,9 +11,7 @@ namespace {
 
 /// sinfo writes `2+` where nodes of one line differ.
 int number_in(const std::string& text) {
-  int number = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), number);
-  return number > 0 ? number : 0;
+  return std::max(0, leading_number<int>(text).value_or(0));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // `scontrol --oneliner show job`, and sacct's record of a job that scontrol no longer knows.
-#include <charconv>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -22,9 +23,7 @@ std::string_view value(std::string_view line, std::string_view name) {
 }
 
 int number(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number < 0 ? 0 : number;
+  return std::max(0, leading_number<int>(text).value_or(0));
 }
 
 /// `1-02:03:04`, `02:03:04`, `03:04`

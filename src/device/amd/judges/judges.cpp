@@ -2,12 +2,13 @@
 #include "device/amd/judges/judges.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <map>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
+#include "device/amd/numbers.hpp"
 #include "probes/device_visibility/vendor_judges.hpp"
 #include "stats/outliers.hpp"
 
@@ -102,7 +103,7 @@ void judge_errors_reported(const NodeView& node, const AmdLibrary& library, Find
           fmt::format("read the kernel log of {} (dmesg: amdgpu), reset the GPU, and drain the "
                       "node if it still does not answer",
                       node.host)));
-    const auto count = number_of(value_of(*gpu, key_of(library, "uncorrected")));
+    const auto count = to_number(value_of(*gpu, key_of(library, "uncorrected")));
     // The kernel's own count has its finding already.
     if (count > 0 && gpu->uncorrected == 0)
       findings.push_back(
@@ -114,8 +115,8 @@ void judge_errors_reported(const NodeView& node, const AmdLibrary& library, Find
 }
 
 void judge_pages(const NodeView& node, const Device& gpu, Findings& findings) {
-  const auto pending = number_of(value_of(gpu, "bad_pages_pending"));
-  const auto failed = number_of(value_of(gpu, "bad_pages_failed"));
+  const auto pending = to_number(value_of(gpu, "bad_pages_pending"));
+  const auto failed = to_number(value_of(gpu, "bad_pages_failed"));
   if (pending > 0)
     findings.push_back(about(node, {&gpu},
                              fmt::format("{} has {} of memory to be retired at its next reset", named(node, gpu),
@@ -157,7 +158,7 @@ void judge_processes(const NodeView& node, const Device& gpu, Findings& findings
     list.push_back(fmt::format("{} (pid {}) holds {:.1f} GiB",
                                printable_line(space == value.npos ? "a process" : value.substr(space + 1), 40),
                                printable_line(key.substr(prefix.size()), 20),
-                               static_cast<double>(number_of(value.substr(0, space))) / (1u << 30)));
+                               static_cast<double>(to_number(value.substr(0, space))) / (1u << 30)));
   }
   if (list.empty() || is_withheld(gpu)) return;
   Finding used =
@@ -199,20 +200,12 @@ std::string value_of(const Device& device, std::string_view key) {
   return found == device.values.end() ? std::string() : found->second;
 }
 
-std::uint64_t number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
-}
-
 double real_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return parse_number<double>(text).value_or(0);
 }
 
 std::string unique_id_of(const Device& gpu) {
-  const auto number = number_of(gpu.uuid);
+  const auto number = to_number(gpu.uuid);
   return number == 0 ? in_one_line(gpu.uuid) : fmt::format("{:#x}", number);
 }
 

@@ -13,7 +13,6 @@ namespace muster::visibility {
 /// Empty: unknown.
 [[nodiscard]] std::string value_of(const Device& device, std::string_view key);
 /// 0: no number.
-[[nodiscard]] std::uint64_t number_of(std::string_view text);
 [[nodiscard]] double real_of(std::string_view text);
 /// As rocm-smi prints it, `0x79ccd55167a2124a`; KFD has it in decimal. Empty: unknown.
 [[nodiscard]] std::string unique_id_of(const Device& gpu);
