@@ -1,6 +1,6 @@
 #include "base/cpu_mask.hpp"
 
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <set>
@@ -52,9 +52,9 @@ TEST(CpuMaskTest, RefusesOtherLists) {
 TEST(CpuMaskTest, LongListsOfWideRangesTakeLittleTime) {
   std::string text = "0-65535";
   for (int i = 0; i < 20000; ++i) text += ",0-65535";
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(CpuMask::parse_list(text)->count(), 65536);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(CpuMaskTest, ParsesHexadecimalMasks) {

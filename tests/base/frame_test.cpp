@@ -1,7 +1,7 @@
 #include "base/frame.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <string_view>
@@ -164,9 +164,9 @@ TEST(FrameTest, MagicWithoutEndTakesLinearTime) {
   std::string magic;
   for (int i = 0; i < (2 << 20); ++i) magic += "\xffMU1";
   const auto stream = bytes(magic) + framed(9, "after it all");
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto got = decode(stream, 65536);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  EXPECT_LT(std::clock() - start, 60 * CLOCKS_PER_SEC);
   ASSERT_EQ(got.frames.size(), 1u);
   EXPECT_EQ(text(got.frames[0].payload), "after it all");
   EXPECT_EQ(got.noise.size(), magic.size());
@@ -188,9 +188,9 @@ Stream nested_heads(std::size_t count) {
 TEST(FrameTest, HeadsWithinHeadsDoNotTakeQuadraticTime) {
   // Reading every claimed payload would be 2.7e11 bytes.
   const auto heads = nested_heads(131072 + 51200);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto got = decode(heads + framed(9, "after it all"), 65536);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  EXPECT_LT(std::clock() - start, 60 * CLOCKS_PER_SEC);
   ASSERT_EQ(got.frames.size(), 1u);
   EXPECT_EQ(text(got.frames[0].payload), "after it all");
   EXPECT_EQ(got.noise, text(heads));

@@ -1,7 +1,7 @@
 #include "base/hostlist.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #ifdef MUSTER_HAVE_RAPIDCHECK
@@ -118,7 +118,7 @@ TEST(HostlistTest, RefusesWhatIsTooManyBeforeMakingIt) {
   for (int i = 0; i < 16; ++i) powers += "[0-65535]";
   std::string literals = "a";
   for (int i = 0; i < 262144; ++i) literals += ",a";
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(expanded(ranges + "]").substr(0, 34), "error: more than 262144 hosts in h");
   EXPECT_EQ(expanded(ranges + "]x[1-2]").substr(0, 34), "error: more than 65536 prefixes in");
   EXPECT_EQ(expanded(brackets).substr(0, 53), "error: column 1: a name with more than 16 brackets in");
@@ -128,7 +128,7 @@ TEST(HostlistTest, RefusesWhatIsTooManyBeforeMakingIt) {
   EXPECT_EQ(expanded(literals).substr(0, 34), "error: more than 262144 hosts in h");
   EXPECT_EQ(expanded("x," + std::string(1025, 'y')).substr(0, 55),
             "error: column 3: a name of more than 1024 characters in");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
 }
 
 TEST(HostlistTest, ErrorsShowHostileTextHarmlessly) {

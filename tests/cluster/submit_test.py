@@ -275,7 +275,9 @@ class BeforeSubmission(Submitted):
 
     def test_idle_nodes_of_a_job(self):
         """Those that no other step runs on."""
-        script = f"srun --nodes=1 --ntasks=1 --nodelist=nid001 sleep 30 & sleep 2; {support.DRIVER} plan -n hello --nodes idle"
+        script = ("srun --nodes=1 --ntasks=1 --nodelist=nid001 sleep 30 & "
+                  "until squeue --steps --noheader --format=%j --jobs=$SLURM_JOB_ID | grep -qx sleep; do sleep 0.1; done; "
+                  f"{support.DRIVER} plan -n hello --nodes idle")
         done = self.cluster.execute(vc.LOGIN, ["salloc", "--quiet", "--nodes=2", "sh", "-c", script], capture_output=True,
                                     text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)

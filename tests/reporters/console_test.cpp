@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <regex>
 
 #include "base/text.hpp"
@@ -389,13 +389,13 @@ TEST(Console, AThousandCasesAndVeryLongNames) {
   run.cases[0].id = std::string(10000, 'n');
   run.cases[0].reason = std::string(10000, 'r');
   run.cases[0].culprits[0].node = std::string(10000, 'h');
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   for (const auto* format : {"console", "json", "junit"}) {
     const auto text = reported(format, run);
     EXPECT_TRUE(has(text, "case%999"));
     EXPECT_TRUE(text.find(std::string(10000, 'n')) != std::string::npos) << "an id is never cut: " << format;
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_LT(std::clock() - begin, 30 * CLOCKS_PER_SEC);
   const auto summary = reported("console", run).substr(reported("console", run).find("\nsummary\n"));
   EXPECT_TRUE(has(summary, "case%15 sizes=16MiB")) << "a name is not broken";
   EXPECT_TRUE(has(summary, "328"));
