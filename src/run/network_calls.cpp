@@ -22,7 +22,7 @@ namespace muster {
 namespace {
 
 constexpr std::uint16_t silent_port = 9;  // discard: nothing listens there, and what refuses is there
-constexpr double calls_s = 1.6;           // of a call, with one repetition of a lost packet after 1 s
+constexpr double calls_s = 1.3;           // of a call, with one repetition of a lost packet after 1 s
 constexpr double ask_places_s = 5;
 
 std::string text_of(const sockaddr* address) {
