@@ -1,13 +1,13 @@
 #include "measure/link_class.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <fmt/format.h>
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster::p2p {
@@ -21,16 +21,12 @@ int group_of(const CpuMask& mask, const std::vector<CpuMask>& groups) {
   return -1;
 }
 
-template <class T>
-bool take(const std::string& field, T& number) {
-  return std::from_chars(field.data(), field.data() + field.size(), number).ptr == field.data() + field.size();
-}
-
 std::optional<Spot> parse_spot(std::string_view text) {
   const auto fields = split(text, ' ');
   Spot spot;
-  if (fields.size() != 7 || !take(fields[0], spot.node) || !take(fields[1], spot.pid) || !take(fields[2], spot.cache) ||
-      !take(fields[3], spot.numa) || !take(fields[4], spot.kernel) || !take(fields[5], spot.pid_space))
+  if (fields.size() != 7 || !read_number(fields[0], spot.node) || !read_number(fields[1], spot.pid) ||
+      !read_number(fields[2], spot.cache) || !read_number(fields[3], spot.numa) ||
+      !read_number(fields[4], spot.kernel) || !read_number(fields[5], spot.pid_space))
     return std::nullopt;
   auto mask = CpuMask::parse_list(fields[6]);
   if (!mask) return std::nullopt;

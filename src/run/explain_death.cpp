@@ -344,19 +344,16 @@ Explained ended_silently(const FailureContext& context) {
 
 namespace {
 
-/// The number that none of the ranks has; -1: there are several, or ranks without one.
+/// The number that none of the ranks has, which are in order; -1: there are several, or ranks without one.
 int missing_rank(const SeenRanks& ranks, int expected) {
   if (static_cast<int>(ranks.size()) != expected - 1) return -1;
-  int missing = 0;  // as they are in order
-  for (const SeenRank& rank : ranks) {
-    if (rank.record().rank != missing && rank.record().rank != missing + 1) return -1;
-    if (rank.record().rank != missing) break;
-    ++missing;
+  int missing = expected - 1;
+  for (int i = 0; i < expected - 1; ++i) {
+    const int rank = ranks[static_cast<std::size_t>(i)].record().rank;
+    if (rank == i + 1) missing = std::min(missing, i);
+    if (rank != (i < missing ? i : i + 1)) return -1;
   }
-  const bool others_follow =
-      std::all_of(ranks.begin() + missing, ranks.end(),
-                  [&, next = missing](const SeenRank& rank) mutable { return rank.record().rank == ++next; });
-  return others_follow ? missing : -1;
+  return missing;
 }
 
 /// The only one with a rank less than the others have.

@@ -6,6 +6,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "run/rank_complaint.hpp"
 
 namespace muster {
 
@@ -20,8 +21,7 @@ std::vector<std::string_view> notices_of(std::string_view text) {
   std::vector<std::string_view> notices;
   const char* begin = nullptr;
   for (const std::string_view line : lines(text)) {
-    const std::string_view words = trim(line);
-    if (words.size() <= 20 || words.find_first_not_of('-') != words.npos) continue;
+    if (!is_rule(line)) continue;
     if (begin == nullptr) {
       begin = line.data() + line.size();
       continue;
@@ -49,21 +49,13 @@ std::string first_sentence(std::string_view notice) {
   return sentence;
 }
 
-std::string entry_of(std::string_view notice, std::string_view name) {
-  for (const std::string_view line : lines(notice)) {
-    const std::string_view words = trim(line);
-    if (words.rfind(name, 0) == 0) return std::string(trim(words.substr(name.size())));
-  }
-  return {};
-}
-
 /// 7 of `[nid001:2971] 7 more processes have sent help message help-mpi-btl-tcp.txt / invalid if_inexclude`, of all
 /// such lines together.
 int more_that_sent(std::string_view text, std::string_view message) {
   int more = 0;
   for (const std::string_view line : lines(text)) {
     const auto words = line.find(" more process");
-    if (words == line.npos || line.find(message) == line.npos) continue;
+    if (words == line.npos || words == 0 || line.find(message) == line.npos) continue;
     const auto begin = line.rfind(' ', words - 1);
     if (begin == line.npos) continue;
     more += leading_number<int>(line.substr(begin + 1, words - begin - 1)).value_or(0);
@@ -77,8 +69,8 @@ std::optional<InitFailure> rejected_value(std::string_view notice, std::string_v
   const std::string sentence = first_sentence(notice);
   if (sentence.rfind(words, 0) != 0) return std::nullopt;
   const std::string setting = sentence.substr(words.size());
-  const std::string value = entry_of(notice, "Value:");
-  const std::string message = entry_of(notice, "Message:");
+  const std::string_view value = entry(notice, "Value:");
+  const std::string_view message = entry(notice, "Message:");
   return InitFailure{fmt::format("{}: {} ({})", sentence, value, message), setting,
                      1 + more_that_sent(text, "invalid if_inexclude")};
 }

@@ -54,12 +54,25 @@ bool is_stack_frame(std::string_view line) {
 
 }  // namespace
 
+bool is_rule(std::string_view line) {
+  const std::string_view words = trim(line);
+  return words.size() > 20 && words.find_first_not_of('-') == words.npos;
+}
+
+std::string_view entry(std::string_view text, std::string_view name) {
+  for (const std::string_view line : lines(text)) {
+    const auto at = line.find(name);
+    if (at != line.npos) return trim(line.substr(at + name.size()));
+  }
+  return {};
+}
+
 std::string rank_complaint(std::string_view standard_error) {
   std::string last;
   bool is_in_notice = false;  // Open MPI puts its notices between two rules
   for (const std::string_view line : lines(standard_error)) {
     const std::string_view words = trim(line);
-    if (words.size() > 20 && words.find_first_not_of('-') == words.npos)
+    if (is_rule(line))
       is_in_notice = !is_in_notice;
     else if (!is_in_notice && is_reporting(words) && !is_of_launcher(words) && !is_stack_frame(words))
       last = printable_line(words, 200);

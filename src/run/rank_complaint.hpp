@@ -14,4 +14,10 @@ namespace muster {
 /// first warning, at most 160 characters; empty: there is none. Pure.
 [[nodiscard]] std::string launcher_complaint(std::string_view standard_error);
 
+/// Whether a line is one of those between which Open MPI puts its notices.
+[[nodiscard]] bool is_rule(std::string_view line);
+
+/// What stands behind `name` in the first line of `text` that has it: `hsn9` of `  Value:      hsn9`; empty: none has.
+[[nodiscard]] std::string_view entry(std::string_view text, std::string_view name);
+
 }  // namespace muster

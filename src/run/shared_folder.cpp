@@ -25,8 +25,7 @@ std::string path_in_memory(const std::string& name) {
 bool make_private_folder(const std::string& path) {
   struct stat about {};
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  return see_entry(path, about) && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() &&
-         (about.st_mode & 0077) == 0;
+  return see_entry(path, about) && S_ISDIR(about.st_mode) && about.st_uid == ::geteuid() && (about.st_mode & 0077) == 0;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "run/other_mpi.hpp"
+#include "run/rank_complaint.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -34,15 +35,6 @@ std::string asked_name(std::string_view host, const std::vector<std::string>& no
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-/// What stands behind `name` in the first line of `text` that has it.
-std::string_view entry(std::string_view text, std::string_view name) {
-  for (const std::string_view line : lines(text)) {
-    const auto at = line.find(name);
-    if (at != line.npos) return trim(line.substr(at + name.size()));
-  }
-  return {};
 }
 
 /// Open MPI's own words where a variable or an option names a part that it does not have.

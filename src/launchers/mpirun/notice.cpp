@@ -8,6 +8,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "launchers/agent_remedy.hpp"
 
 namespace muster::mpirun {
 
@@ -68,12 +69,6 @@ constexpr std::string_view daemon_remedy =
 constexpr std::string_view lost_daemon = "lost communication with a remote daemon";
 constexpr std::string_view silent_daemon = "daemon failed to report back";
 constexpr std::string_view lost_downstream = "Downstream from host ";  // of Intel MPI
-
-/// MPIs use the same words where the file is missing and where it may not be executed.
-constexpr std::string_view agent_remedy =
-    "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system; where "
-    "it "
-    "is there, see whether it may be executed: its rights, its architecture, the option noexec of its mount";
 
 // Causes before consequences: the first that is found explains the launch. Messages of the remote shell come first.
 constexpr KnownFailure known_failures[] = {

@@ -10,6 +10,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "launchers/agent_remedy.hpp"
 #include "muster/launcher.hpp"
 
 namespace muster::srun {
@@ -23,9 +24,7 @@ struct KnownFailure {
 };
 
 inline constexpr KnownFailure known_failures[] = {
-    {"execve(): ", "the agent can't be started on {}",
-     "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system; where "
-     "it is there, see whether it may be executed: its rights, its architecture, the option noexec of its mount"},
+    {"execve(): ", "the agent can't be started on {}", agent_remedy},
     {"Unable to satisfy cpu bind request", "Slurm can't bind the ranks to CPUs as the job asks",
      "ask for whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
      "launcher_options): masks may only have CPUs of the step"},
