@@ -173,8 +173,7 @@ Explained killed_by_recorder(const FailureContext& context) {
 
 Explained failed_in_init(const FailureContext& context) {
   const InitFailure& init = context.failure.init;
-  if (init.reason.empty() || context.failure.stage != "start-up" || context.failure.nodes.size() < 2)
-    return std::nullopt;
+  if (init.reason.empty() || context.failure.stage != "start-up") return std::nullopt;
   const bool is_of_most = !init.setting.empty() && 2 * init.ranks > context.failure.ranks_expected;
   Finding finding;
   finding.verdict = is_of_most ? Verdict::error : Verdict::fail;
