@@ -48,8 +48,8 @@ using Explained = std::optional<Finding>;
 // Death: explain_death.cpp
 [[nodiscard]] Explained killed_by_launcher_report(const FailureContext& context);
 [[nodiscard]] Explained killed_by_recorder(const FailureContext& context);
-/// On several nodes: a rank that reports it may be one of those that are well. No rank is a culprit, and groups of
-/// nodes show which do not start.
+/// A rank that reports it may be one of those that are well, another one in each launch: no rank is a culprit, and
+/// groups of nodes show which do not start.
 [[nodiscard]] Explained failed_in_init(const FailureContext& context);
 [[nodiscard]] Explained exited_by_launcher_report(const FailureContext& context);
 /// The launcher lost its daemon on a node of which ranks ended: the others ended because of that.
