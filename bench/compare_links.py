@@ -8,6 +8,7 @@ the same history. The links have 200 Mbit/s. A slow link has less by 15 %, or by
 measured in the unchanged runs, if that is more. Found: something is worse, and all of it is of that node. docs/measurements/diagnosis.md has figures.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -30,8 +31,8 @@ class Cluster:
     def __init__(self, cluster, folder, support):
         self.cluster, self.support = cluster, support
         self.history = folder / "history.db"
-        self.checks = support.check("pairs", probe="p2p", ranks=1, timeout="60s", least_slowdown=0.5, sizes=["16KiB"], window=8, memory="1MiB",
-                                    cap="100ms", interval=0.0001)
+        self.checks = support.check("pairs", probe="p2p", ranks=1, timeout="60s", least_slowdown=0.5, sizes=["64KiB"], window=16, memory="16MiB",
+                                    cap="200ms", interval=0.0001)
         for node in NODES:
             cluster.set_apart(node)
             cluster.slow(node, f"{RATE}mbit")
@@ -93,31 +94,42 @@ def interval(right, all_):
 
 
 def unchanged_pairs(runs, count):
-    worse, passed, failed = [], [], 0
+    worse, passed, failed = [], [], collections.Counter()
     for number in range(count):
         report = runs.run()
         if report["verdict"] != "pass":
-            failed += 1
+            failed[reason_of(report)] += 1
             continue
         passed.append(report)
         status, comparison = runs.compare()
         if status == 1:
             worse.append(f"pair {number}: " + "; ".join(words for words, _ in worse_of(comparison)))
-    print(f"unchanged: worse in {interval(len(worse), count - failed)}, {failed} runs did not pass", flush=True)
+    print(f"unchanged: worse in {interval(len(worse), len(passed))}, {failed.total()} runs did not pass", flush=True)
+    print_reasons(failed)
     for line in worse:
         print(f"  {line[:300]}")
     return spread_of(passed)
 
 
+def reason_of(report):
+    """Why it did not pass."""
+    return next((f"{one['verdict']}: {one['reason']}" for one in report["cases"] if one["verdict"] != "pass"), report["verdict"])
+
+
+def print_reasons(reasons):
+    for reason, number in reasons.most_common(5):
+        print(f"  {number} times {reason[:300]}")
+
+
 def slow_pairs(runs, count, share, choice):
-    found, others, unmeasured = 0, [], 0
+    found, others, unmeasured = 0, [], collections.Counter()
     for number in range(count):
         node = choice.choice(NODES)
         runs.set_rate(node, 1 - share)
-        verdict = runs.run()["verdict"]
+        report = runs.run()
         runs.set_rate(node, 1)
-        if verdict == "unmeasured":
-            unmeasured += 1
+        if report["verdict"] == "unmeasured":
+            unmeasured[reason_of(report)] += 1
             continue
         status, comparison = runs.compare()
         worse = worse_of(comparison)
@@ -126,7 +138,8 @@ def slow_pairs(runs, count, share, choice):
         if status != 1 or wrong:
             others.append(f"{node}, pair {number}: " + ("; ".join(wrong) or "nothing worse"))
         runs.run()
-    print(f"link slower by {share:.0%}: found, and nothing else, in {interval(found, count - unmeasured)}, {unmeasured} unmeasured")
+    print(f"link slower by {share:.0%}: found, and nothing else, in {interval(found, count - unmeasured.total())}, {unmeasured.total()} unmeasured")
+    print_reasons(unmeasured)
     for line in others:
         print(f"  {line[:300]}")
 

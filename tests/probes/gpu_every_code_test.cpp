@@ -1,5 +1,6 @@
 // Each call of a GPU runtime, and of its BLAS, that fails with each error code of the vendor's header: no probe of GPUs
-// passes without naming the call. In process: a launch for each would take hours.
+// passes without naming the call. In process: a launch for each would take hours. Under a sanitizer each call fails
+// with the codes that muster tells apart and an eighth of the others, in turn; `./dev test --all` tries every one.
 #include <cstdlib>
 #include <fmt/format.h>
 #include <set>
@@ -32,6 +33,8 @@ const Codes hip_codes = {1,   2,   3,   4,   5,   6,   7,   8,   9,   12,  13,  
                          900, 901, 902, 903, 904, 905, 906, 907, 908, 910, 999, 1052, 1053, 1054};
 const Codes cublas_codes = {1, 3, 7, 8, 11, 13, 14, 15, 16};
 const Codes hipblas_codes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+/// Bad argument, no memory, no device, a driver too old, access that was there before, not supported, unknown.
+const std::set<int> codes_told_apart = {1, 2, 3, 34, 35, 100, 101, 704, 801, 999};
 
 struct Vendor {
   const char* name;
@@ -152,15 +155,26 @@ std::string clean_calls(std::vector<CallNames>& calls) {
   return {};
 }
 
+/// Whether the test of this build tries the `index`th code with the `turn`th call.
+bool is_tried([[maybe_unused]] int code, [[maybe_unused]] std::size_t index, [[maybe_unused]] std::size_t turn) {
+#ifdef MUSTER_SANITIZED
+  return codes_told_apart.count(code) != 0 || index % 8 == turn % 8;
+#else
+  return true;
+#endif
+}
+
 /// The codes that the probe tries of a call: those that all make are shared out among them.
-Codes codes_for(const Vendor& vendor, const std::string& call, std::size_t probe, const std::vector<CallNames>& calls) {
+Codes codes_for(const Vendor& vendor, const std::string& call, std::size_t turn, std::size_t probe,
+                const std::vector<CallNames>& calls) {
   if (call.substr(0, vendor.blas_prefix.size()) == vendor.blas_prefix) return vendor.blas_codes;
   if (call.substr(0, vendor.prefix.size()) != vendor.prefix) return {};
   const bool is_shared =
       std::all_of(calls.begin(), calls.end(), [&](const auto& one) { return one.names.count(call) != 0; });
   Codes codes;
   for (std::size_t i = 0; i < vendor.codes.size(); ++i)
-    if (!is_shared || i % probe_count == probe) codes.push_back(vendor.codes[i]);
+    if ((!is_shared || i % probe_count == probe) && is_tried(vendor.codes[i], i / (is_shared ? probe_count : 1), turn))
+      codes.push_back(vendor.codes[i]);
   return codes;
 }
 
@@ -169,9 +183,10 @@ std::string passes(std::size_t probe, const Vendor& vendor, std::size_t& tried) 
   std::vector<CallNames> calls;
   std::string complaints = clean_calls(calls);
   if (!complaints.empty()) return complaints;
+  std::size_t turn = 0;
   for (const std::string& call : calls[probe].names) {
     std::vector<std::string> passed;
-    for (const int code : codes_for(vendor, call, probe, calls)) {
+    for (const int code : codes_for(vendor, call, turn++, probe, calls)) {
       ::setenv("MUSTER_DRIVER_FAILS", fmt::format("{} {}", call, code).c_str(), 1);
       CallNames unused;
       const ProbeJudgement judgement =
