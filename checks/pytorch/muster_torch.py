@@ -196,7 +196,7 @@ class Device:
         elif not has_nccl:
             self.why = "this build of torch has no nccl"
         elif self.asked == "gloo":
-            self.why = "it was asked for"
+            self.why = "it was requested"
         if self.why:
             return
         # A launcher that gives every rank one GPU of its own calls all of them 0.

@@ -70,7 +70,7 @@ def size_of_floats(size):
 
 
 def size_label(text, size):
-    """As it was asked for, where that is what was summed."""
+    """As it was requested, where that is what was summed."""
     return text if muster.size_of(text) == size else f"{size}B"
 
 

@@ -104,7 +104,7 @@ class Training:
             snapshots.write_whole(path, lambda out: self.torch.save(self.content(), out))
 
     def broadcast(self, data):
-        """The bytes of rank 0 on every rank. (broadcast_object_list would ask for numpy.)"""
+        """The bytes of rank 0 on every rank. (broadcast_object_list would need numpy.)"""
         torch, device = self.torch, self.job.device.device
         size = self.job.gather(len(data))[0]
         box = torch.zeros(size, dtype=torch.uint8)

@@ -12,6 +12,11 @@ namespace muster {
 /// Labels of a reading, sorted by key: {"size","16MiB"}, {"type","float"}.
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
+/// Its value; nullptr: there is none.
+[[nodiscard]] const std::string* find_label(const Labels& labels, std::string_view key);
+/// Empty where there is none.
+[[nodiscard]] std::string label_of(const Labels& labels, std::string_view key);
+
 /// The samples of one reading, summarised. All in the unit of the metric.
 struct Summary {
   std::int64_t n = 0;  ///< samples kept; 0 means there is no value at all

@@ -23,6 +23,7 @@ enum class Verdict : std::uint8_t {
 
 /// fail > error > unmeasured > pass; skip is neutral; an empty set is `unmeasured`; only skips: `skip`.
 [[nodiscard]] Verdict combine(std::span<const Verdict> verdicts);
+[[nodiscard]] Verdict combine(Verdict one, Verdict other);
 
 enum class CulpritKind : std::uint8_t { node, rank, device, link, setting, launcher, file, program };
 
@@ -37,6 +38,11 @@ struct Culprit {
   int rank = -1;     ///< where a rank is meant
   friend bool operator==(const Culprit&, const Culprit&) = default;
 };
+
+[[nodiscard]] Culprit node_culprit(std::string node);
+[[nodiscard]] Culprit rank_culprit(int rank, std::string node);
+/// The node that it blames: its own, or that on which it is; empty: unknown.
+[[nodiscard]] std::string node_of(const Culprit& culprit);
 
 /// What a finding is about. Later ones can be consequences of earlier ones on the same node: a rank is far from a GPU
 /// because another one is missing. docs/bounds-and-verdicts.md has the table.
@@ -73,6 +79,9 @@ struct Finding {
   std::string follows = {};  ///< id of the case whose finding explains this one; set by the frame
   friend bool operator==(const Finding&, const Finding&) = default;
 };
+
+/// A sentence that is printed with a case and does not change its verdict.
+[[nodiscard]] Finding make_note(std::string sentence);
 
 /// For a judge: the findings from index `first` on are about `subject`, unless they already have a subject.
 void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subject);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -55,7 +56,7 @@ std::optional<double> seconds_of(const std::string& word) {
 /// `flip 1 sum`, `flip 1 sum warp`, `flip 1 sum every 100`, `flip 1 sum warp every 100`
 bool take_flip(int rank, std::span<const std::string> words, InjectedFaults& orders) {
   InjectedCorruption flipped{.what = words.front()};
-  if (std::find(flips.begin(), flips.end(), flipped.what) == flips.end()) return false;
+  if (!is_in(flipped.what, flips)) return false;
   words = words.subspan(1);
   if (words.size() % 2 == 1) {
     const auto kind = corruption_kind(words.front());

@@ -162,6 +162,11 @@ Result<void> AtomicFile::commit() {
   return {};
 }
 
+std::string read_line(const fs::path& path) {
+  const auto text = read_file(path, 1u << 16);
+  return text ? std::string(trim(*text)) : std::string();
+}
+
 Result<void> write_file(const fs::path& path, std::string_view text, unsigned mode) {
   auto file = AtomicFile::open(path, mode);
   if (!file) return tl::unexpected(file.error());

@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 
 /// Fails with kind `system`: missing, unreadable, a folder, or larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_file(const fs::path& path, std::size_t most = 256u << 20);
+/// Of at most 64 KiB, trimmed, as files of /proc and /sys are read; empty where it can't be read.
+[[nodiscard]] std::string read_line(const fs::path& path);
 
 /// A file that appears at `path` only when complete. Opens its temporary file beside it at once, so that a report
 /// that can't be written is an error at the start. A symbolic link stays one: what it points to is replaced. What is

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file_owner.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -128,7 +129,7 @@ class WriterWalk {
   bool miss(const fs::path& next, int error) {
     if (error != ENOENT && error != ENOTDIR)
       note(found_.anyone, fmt::format("{} can't be read: {}", shown_part(next), std::strerror(error)));
-    else if (std::find(names_.begin(), names_.end(), "..") != names_.end())
+    else if (is_in("..", names_))
       note(found_.anyone, fmt::format("it has \"..\" behind {}, which is missing", shown_part(next)));
     else
       look(S_ISDIR(about_.st_mode) ? "create" : "write", S_ISDIR(about_.st_mode) ? next : at_, false);

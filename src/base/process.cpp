@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/uv_handle.hpp"
 
 extern char** environ;
@@ -42,7 +43,7 @@ std::vector<std::string> merged_environment(const Environment& added, const std:
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
     const auto is_replaced = [&](const auto& one) { return one.first == name; };
-    if (std::find(unset.begin(), unset.end(), name) != unset.end()) continue;
+    if (is_in(name, unset)) continue;
     if (std::none_of(added.begin(), added.end(), is_replaced)) merged.emplace_back(text);
   }
   for (auto one = added.begin(); one != added.end(); ++one) {

@@ -200,6 +200,15 @@ std::string tail(std::string_view text, std::size_t most) {
   return std::string(has_line ? last.substr(start + 1) : last);
 }
 
+void append_replaced(std::string& out, std::string_view text, std::string_view special,
+                     std::initializer_list<std::string_view> words) {
+  for (const char letter : text)
+    if (const std::size_t at = special.find(letter); at != special.npos)
+      out += words.begin()[at];
+    else
+      out += letter;
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

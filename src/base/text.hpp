@@ -1,6 +1,7 @@
 /// Text: splitting, joining, suggestions, and making foreign text harmless.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ namespace muster {
 
 /// `nid001`, `nid001 and nid002`, `a, b and c`, at most `most` named, then `and 7 more`.
 [[nodiscard]] std::string human_list(std::span<const std::string> items, std::size_t most = 8);
+/// Appends `text`; each character of `special` is replaced by the word at the same index.
+void append_replaced(std::string& out, std::string_view text, std::string_view special,
+                     std::initializer_list<std::string_view> words);
 /// `1 rank`, `7 ranks`.
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 /// An argument as a POSIX shell would need it quoted; whole command lines joined by spaces. For people to paste;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/path_writers.hpp"
 #include "base/place.hpp"
 #include "base/text.hpp"
@@ -202,7 +203,7 @@ bool is_in_group(gid_t group) {
   std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
   const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
   groups.resize(static_cast<std::size_t>(std::max(0, count)));
-  return std::find(groups.begin(), groups.end(), group) != groups.end();
+  return is_in(group, groups);
 }
 
 /// In a folder with the setgid bit, files of all users have its group.
@@ -218,7 +219,7 @@ bool is_member(uid_t user, gid_t group) {
     if (::getgrouplist(name.c_str(), own, groups.data(), &count) < 0) return false;
   }
   groups.resize(static_cast<std::size_t>(count));
-  return std::find(groups.begin(), groups.end(), group) != groups.end();
+  return is_in(group, groups);
 }
 
 /// Root shares nothing with a group.

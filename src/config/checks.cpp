@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "config/config.hpp"
@@ -78,7 +79,7 @@ class CheckReader {
       if (item.kind != NodeKind::text) continue;
       if (!is_name(item.text))
         fields_.complain(item.at, fmt::format("tag \"{}\" {}", printable_line(item.text, 60), name_rule));
-      if (std::find(seen.begin(), seen.end(), item.text) != seen.end())
+      if (is_in(item.text, seen))
         fields_.complain(item.at, fmt::format("tag \"{}\" is named twice", printable_line(item.text, 60)));
       seen.push_back(item.text);
     }
@@ -126,7 +127,7 @@ class CheckReader {
     const auto* entry = fields_.find("bind");
     if (entry == nullptr) return;
     static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
-    if (entry->value.kind == NodeKind::text && std::find(known.begin(), known.end(), entry->value.text) != known.end())
+    if (entry->value.kind == NodeKind::text && is_in(entry->value.text, known))
       check_.bind = entry->value.text;
     else
       fields_.refuse(*entry, entry->value, "\"none\", \"profile\", \"auto\" or \"cores\"");

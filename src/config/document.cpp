@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "base/names.hpp"
 #include "config/prescan.hpp"
 
 namespace muster::toml_door {
@@ -123,24 +124,11 @@ Place find_broken_promise(std::string_view toml) {
 
 }  // namespace
 
+constexpr std::string_view node_kind_names[] = {"a table",  "an array",      "text",          "a whole number",
+                                                "a number", "true or false", "a date or time"};
+
 std::string_view to_string(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::table:
-      return "a table";
-    case NodeKind::array:
-      return "an array";
-    case NodeKind::text:
-      return "text";
-    case NodeKind::integer:
-      return "a whole number";
-    case NodeKind::real:
-      return "a number";
-    case NodeKind::boolean:
-      return "true or false";
-    case NodeKind::time:
-      return "a date or time";
-  }
-  return "?";
+  return enum_name(node_kind_names, kind);
 }
 
 const Entry* Node::find(std::string_view key) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "config/param_values.hpp"
@@ -142,7 +143,7 @@ class ExpectationReader {
     std::vector<std::string> limited;
     for (const auto& spec : probe_.metrics)
       if (spec.has_limit) limited.emplace_back(spec.name);
-    if (std::find(limited.begin(), limited.end(), expectation_.metric) != limited.end()) return;
+    if (is_in(expectation_.metric, limited)) return;
     for (const auto& declared : check_.metrics) {
       if (declared.name != expectation_.metric) continue;
       if (declared.maximum) return;

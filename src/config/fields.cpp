@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -25,7 +26,7 @@ bool is_name(std::string_view text) {
 }
 
 const Entry* Fields::find(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  if (!is_in(key, known_)) known_.emplace_back(key);
   return table_.find(key);
 }
 
@@ -122,7 +123,7 @@ std::vector<const Node*> Fields::tables(std::string_view key, std::string_view w
 
 void Fields::finish() {
   for (const auto& entry : table_.entries)
-    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end())
+    if (!is_in(entry.key, known_))
       errors_.add_unknown(entry.at,
                           fmt::format("unknown key \"{}\"{}{}", printable_line(entry.key, 60), in_parent(),
                                       suggestion(entry.key, known_)),

@@ -8,6 +8,7 @@
 #include <optional>
 #include <wordexp.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
 #include "config/line_prefix.hpp"
@@ -150,7 +151,7 @@ std::string export_variable(const GivenLine& line) {
 
 bool exports_all(const std::string& value) {
   const Argv names = split(value, ',');
-  return std::find(names.begin(), names.end(), "ALL") != names.end();
+  return is_in("ALL", names);
 }
 
 /// srun passes on only what `--export` names; of muster's variables one is a secret with a new value for each launch.
@@ -174,7 +175,7 @@ Result<void> check_export(const GivenLine& line, const LineOrigin& origin) {
 /// `mpirun -n 1 a : -n 1 b`: the agent could stand behind the last part alone. srun starts the last program in all
 /// parts.
 Result<void> check_single_program(const Argv& words, std::size_t launcher, const LineOrigin& origin) {
-  if (base_name(words[launcher]) == "srun" || std::find(words.begin(), words.end(), ":") == words.end()) return {};
+  if (base_name(words[launcher]) == "srun" || !is_in(":", words)) return {};
   return fail(
       ErrorKind::usage, origin.where,
       "starts several programs (\":\"), and the agent can take the place of one alone; write a line that starts "
@@ -348,7 +349,7 @@ std::string torchrun_in(const Argv& program) {
 }
 
 Result<void> take_program(GivenLine& line, Argv program, const LineOrigin& origin) {
-  if (std::find(program.begin(), program.end(), ":") != program.end())
+  if (is_in(":", program))
     return fail(ErrorKind::usage, origin.where,
                 "starts several programs (\":\"), and the agent can take the place of one alone; write a line that "
                 "starts all ranks alike");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/line_prefix.hpp"
 #include "config/shell_prologue.hpp"
@@ -22,7 +23,7 @@ namespace {
 bool is_in_front(std::string_view word) {
   constexpr std::array<std::string_view, 11> known = {"exec", "time",  "if", "then", "else", "elif",
                                                       "do",   "while", "!",  "{",    "until"};
-  return std::find(known.begin(), known.end(), word) != known.end();
+  return is_in(word, known);
 }
 
 bool is_own_file(std::string_view word) {
@@ -37,7 +38,7 @@ bool only_names(const Argv& words) {
   const std::string name = base_name(words.front());
   // But `conda run torchrun`.
   const bool is_conda = (name == "conda" || name == "mamba") && (words.size() < 2 || words[1] != "run");
-  return is_conda || std::find(known.begin(), known.end(), name) != known.end();
+  return is_conda || is_in(name, known);
 }
 
 /// Where, behind `exec`, `if` and assignments, the program of a command stands.
@@ -48,10 +49,6 @@ std::size_t first_of_command(const ShellStatement& command) {
   // exec may come behind assignments, too.
   while (first < command.words.size() && is_in_front(command.words[first].text)) ++first;
   return first;
-}
-
-bool is_listed_word(std::string_view word, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
 }
 
 /// `bash -c 'A=b exec "$@"'`, which starts what follows it.
@@ -181,7 +178,7 @@ bool uses_arguments(std::string_view script) {
     if (script.find(use) != script.npos) return true;
   for (const ShellStatement& command : shell_statements(script)) {
     const std::size_t first = first_of_command(command);
-    if (first < command.words.size() && is_listed_word(command.words[first].text, {"$1", "${1}"})) return true;
+    if (first < command.words.size() && is_in(command.words[first].text, {"$1", "${1}"})) return true;
   }
   return false;
 }
@@ -210,7 +207,7 @@ std::optional<std::string> batch_value(const std::string& name, const std::map<s
       [&](const std::string& wanted) -> std::optional<std::string> {
     const auto own = variables.find(wanted);
     // Within its own value stands the one that it had before, which the environment may know.
-    const bool is_open = std::find(open.begin(), open.end(), wanted) != open.end();
+    const bool is_open = is_in(wanted, open);
     if (own != variables.end() && !is_open && open.size() < deepest) {
       if (left < own->second.size() + 1) return std::nullopt;
       left -= own->second.size() + 1;
@@ -224,7 +221,7 @@ std::optional<std::string> batch_value(const std::string& name, const std::map<s
     // bash sets it, exported or not.
     if (std::array<char, 256> name{}; wanted == "HOSTNAME" && ::gethostname(name.data(), name.size() - 1) == 0)
       return std::string(name.data());
-    if (is_listed_word(wanted, {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"})) return "0";
+    if (is_in(wanted, {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"})) return "0";
     return std::nullopt;
   };
   return value(name);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <regex>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/machine_driver_lines.hpp"
 #include "config/machine_fields.hpp"
@@ -19,7 +20,7 @@ std::string read_word(Fields& fields, std::string_view key, const std::vector<st
   const auto* entry = fields.need(key, fmt::format("{} = \"{}\"", key, known.front()));
   const auto word = fields.text(key);
   if (!word) return {};
-  if (std::find(known.begin(), known.end(), *word) != known.end()) return *word;
+  if (is_in(*word, known)) return *word;
   fields.complain(entry->value.at,
                   fmt::format("unknown {} \"{}\"{}", key, printable_line(*word, 60), suggestion(*word, known)));
   return {};
@@ -144,7 +145,7 @@ std::vector<std::string> read_nic_names(Fields& fields, std::string_view key, co
   std::vector<Node> items = entry->value.items;
   if (entry->value.kind != NodeKind::array) items = {entry->value};
   for (const Node& item : items) {
-    if (item.kind == NodeKind::text && std::find(known.begin(), known.end(), item.text) != known.end())
+    if (item.kind == NodeKind::text && is_in(item.text, known))
       names.push_back(item.text);
     else
       fields.complain(item.at,

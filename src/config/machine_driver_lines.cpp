@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/corruption.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/described_vendor.hpp"
 #include "model/gpu_vendor.hpp"
@@ -130,9 +131,7 @@ class Line {
   }
 
   [[nodiscard]] bool is_option(const Shape& shape) const {
-    const auto has = [&](std::string_view option) {
-      return std::find(shape.options.begin(), shape.options.end(), option) != shape.options.end();
-    };
+    const auto has = [&](std::string_view option) { return is_in(option, shape.options); };
     return has(words_.front()) || (has("gpu") && is_number(words_.front()));
   }
 
@@ -182,8 +181,7 @@ class Line {
 
   [[nodiscard]] std::string among(std::string_view what, std::string_view known) const {
     const Words all = words_of(known);
-    return std::find(all.begin(), all.end(), words_.front()) == all.end() ? unknown(what, words_.front(), all)
-                                                                          : std::string();
+    return !is_in(words_.front(), all) ? unknown(what, words_.front(), all) : std::string();
   }
 
   /// Whether one of `known` is the call; its mark is interpreted.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "config/placeholders.hpp"
@@ -27,7 +28,7 @@ void check_placeholders(const Node& value, DocumentErrors& errors) {
                                               "node", "nodes",      "host"};
   if (value.text.size() > 10'000) return errors.add(value.at, "longer than 10000 characters");
   for (const std::string& name : words_in_braces(value.text))
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (!is_in(name, known))
       errors.add(value.at, fmt::format("nothing fills {{{}}}{}", printable_line(name, 40), suggestion(name, known)));
 }
 

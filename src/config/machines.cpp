@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/machine_devices.hpp"
 #include "config/machine_fields.hpp"
@@ -46,7 +47,7 @@ class MachineReader {
   /// A key that may be left out: empty; else one of `known`.
   static std::string read_known(Fields& fields, std::string_view key, const std::vector<std::string>& known) {
     const auto word = fields.text(key);
-    if (!word || std::find(known.begin(), known.end(), *word) != known.end()) return word.value_or("");
+    if (!word || is_in(*word, known)) return word.value_or("");
     fields.complain(fields.find(key)->value.at,
                     fmt::format("unknown {} \"{}\"{}", key, printable_line(*word, 60), suggestion(*word, known)));
     return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -68,7 +69,7 @@ class ParamReader {
     for (const auto& item : array.items) {
       auto value = read_value(spec, item);
       if (!value) continue;
-      if (std::find(values.begin(), values.end(), *value) != values.end())
+      if (is_in(*value, values))
         complain(item.at, spec, fmt::format("is swept over {} twice", to_string(*value)));
       else
         values.push_back(std::move(*value));
@@ -76,7 +77,7 @@ class ParamReader {
     return values;
   }
 
-  /// Text stays text: `argv = ["sleep", 1]` is more likely a slip than a wish.
+  /// Text stays text: `argv = ["sleep", 1]` is more likely a slip than a request.
   [[nodiscard]] bool fits(const ParamSpec& spec, const Node& value) {
     const bool fitting = value.kind == NodeKind::text ||
                          (value.is_scalar() && value.kind != NodeKind::time && item_type(spec.type) != ParamType::text);
@@ -112,12 +113,6 @@ class ParamReader {
 };
 
 }  // namespace
-
-const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name) {
-  const auto found =
-      std::find_if(probe.params.begin(), probe.params.end(), [&](const ParamSpec& spec) { return spec.name == name; });
-  return found == probe.params.end() ? nullptr : &*found;
-}
 
 void read_params(Fields& check_fields, const ProbeSpec& probe, Check& check) {
   ParamReader reader(probe, check_fields);

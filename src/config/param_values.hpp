@@ -17,8 +17,6 @@ void read_params(Fields& check_fields, const ProbeSpec& probe, Check& check);
 /// Every value that the parameter takes in the cases of `check`.
 [[nodiscard]] std::vector<ParamValue> values_taken(const Check& check, const ParamSpec& spec);
 
-[[nodiscard]] const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name);
-
 /// The names of a probe's params, metrics or labels, for suggestions.
 template <class Spec>
 std::vector<std::string> names_of(std::span<const Spec> specs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/pattern.hpp"
 #include "base/text.hpp"
 
@@ -42,7 +43,7 @@ std::string read_regex(Fields& fields, std::string_view key) {
 
 std::string read_choice(Fields& fields, std::string_view key, const std::vector<std::string>& known) {
   const auto text = fields.text(key);
-  if (!text || std::find(known.begin(), known.end(), *text) != known.end()) return text.value_or("");
+  if (!text || is_in(*text, known)) return text.value_or("");
   fields.complain(fields.find(key)->value.at,
                   fmt::format("unknown {} \"{}\"{}", key, printable_line(*text, 60), suggestion(*text, known)));
   return "";

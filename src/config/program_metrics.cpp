@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -151,7 +152,7 @@ void check_patterns(Fields& check_fields, const Check& check) {
 
 /// `["bash", "-c", "set -o pipefail; stream | tee out"]`
 std::string as_script(const std::vector<std::string>& words) {
-  const bool has_pipe = std::find(words.begin(), words.end(), "|") != words.end();
+  const bool has_pipe = is_in("|", words);
   const std::string line = printable_line(join(words, " "), 300);
   return has_pipe ? fmt::format("[\"bash\", \"-c\", \"set -o pipefail; {}\"]", line)
                   : fmt::format("[\"sh\", \"-c\", \"{}\"]", line);

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/shell_script.hpp"
 
@@ -17,7 +18,7 @@ constexpr int most_nested = 8;
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& names, std::string_view word) {
-  return std::find(names.begin(), names.end(), word.substr(word.rfind('/') + 1)) != names.end();
+  return is_in(word.substr(word.rfind('/') + 1), names);
 }
 
 bool is_shell(std::string_view program) {
@@ -115,7 +116,7 @@ bool has_such_arguments(std::string_view program) {
 bool is_operator(std::string_view word) {
   constexpr std::array<std::string_view, 15> operators{"|", "|&", "||", "&&",  ";",    "&",   ">",  ">>",
                                                        "<", "2>", "&>", "2>>", "2>&1", ">&2", "<<<"};
-  return std::find(operators.begin(), operators.end(), word) != operators.end();
+  return is_in(word, operators);
 }
 
 /// `>out.txt`, `2>/dev/null`, `&>>log`; not `>=1.0`, `>5`.

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
 #include "config/shell_statements.hpp"
@@ -21,34 +22,30 @@ namespace {
 constexpr std::size_t most_of_sourced = 1u << 20;
 constexpr int deepest_source = 4;
 
-bool is_any_of(std::string_view word, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 /// Programs that only print, in `$(...)`.
 bool only_prints(std::string_view program) {
-  return is_any_of(program,
-                   {"hostname", "uname",  "nproc", "scontrol", "head",     "tail",    "cut", "sort", "tr",   "wc",
-                    "id",       "whoami", "date",  "seq",      "basename", "dirname", "pwd", "expr", "echo", "printf"});
+  return is_in(program,
+               {"hostname", "uname",  "nproc", "scontrol", "head",     "tail",    "cut", "sort", "tr",   "wc",
+                "id",       "whoami", "date",  "seq",      "basename", "dirname", "pwd", "expr", "echo", "printf"});
 }
 
 /// Of no effect on what is judged.
 bool has_no_effect(std::string_view program) {
   return only_prints(program) ||
-         is_any_of(program, {"cd",   "set",     "shopt", ":",        "true",  "sleep", "wait", "exit", "return",
-                             "trap", "mkdir",   "ls",    "which",    "type",  "env",   "cat",  "test", "[",
-                             "[[",   "command", "grep",  "printenv", "touch", "rm",    "cp",   "shift"}) ||
+         is_in(program, {"cd",   "set",     "shopt", ":",        "true",  "sleep", "wait", "exit", "return",
+                         "trap", "mkdir",   "ls",    "which",    "type",  "env",   "cat",  "test", "[",
+                         "[[",   "command", "grep",  "printenv", "touch", "rm",    "cp",   "shift"}) ||
          is_any_vendors(&GpuVendor::query_programs, program);
 }
 
 bool is_condition(std::string_view program) {
-  return is_any_of(program, {"test", "[", "[[", "grep", "command", "which", "type", "ls"});
+  return is_in(program, {"test", "[", "[[", "grep", "command", "which", "type", "ls"});
 }
 
 /// Words that prepare a shell and are not its program.
 bool prepares(std::string_view program) {
-  return is_any_of(program, {"source", ".", "module", "ml", "conda", "mamba", "micromamba", "eval", "export", "declare",
-                             "typeset", "readonly", "unset", "ulimit", "umask", "alias", "pip", "pip3"});
+  return is_in(program, {"source", ".", "module", "ml", "conda", "mamba", "micromamba", "eval", "export", "declare",
+                         "typeset", "readonly", "unset", "ulimit", "umask", "alias", "pip", "pip3"});
 }
 
 std::size_t behind_nested(std::string_view text, std::size_t open) {
@@ -103,7 +100,7 @@ std::set<std::string> variables_in(std::string_view text) {
 bool is_of_task(std::string_view name) {
   for (const char* prefix : {"SLURM_", "OMPI_", "PMI", "PALS_", "FLUX_", "MPI_", "MV2_"})
     if (name.starts_with(prefix)) return true;
-  return is_any_of(name, {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "USER", "HOSTNAME", "RANDOM", "PWD"});
+  return is_in(name, {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "USER", "HOSTNAME", "RANDOM", "PWD"});
 }
 
 /// Behind taskset, numactl, env and nice at `at`, with their options; `at` where none is there.
@@ -165,7 +162,7 @@ class PrologueReader {
   [[nodiscard]] static std::size_t program_word(const ShellStatement& one) {
     std::size_t at = 0;
     while (at < one.words.size() &&
-           (is_any_of(one.words[at].text, {"exec", "time", "!"}) || is_assignment(one.words[at].text)))
+           (is_in(one.words[at].text, {"exec", "time", "!"}) || is_assignment(one.words[at].text)))
       ++at;
     return at;
   }
@@ -183,14 +180,13 @@ class PrologueReader {
       const bool was_inside = depth > 0 || parentheses > 0;
       bool opens = false;
       for (const ShellWord& word : one.words) {
-        if (is_any_of(word.text, {"if", "for", "while", "until", "case", "select", "{"}))
+        if (is_in(word.text, {"if", "for", "while", "until", "case", "select", "{"}))
           ++depth, opens = true;
-        else if (is_any_of(word.text, {"fi", "done", "esac", "}"}))
+        else if (is_in(word.text, {"fi", "done", "esac", "}"}))
           --depth, opens = true;
         else if (word.text == "function")
           opens = true;
-        else if (!is_any_of(word.text, {"then", "else", "do", "elif", "!", "time"}) &&
-                 one.words.front().text != "function")
+        else if (!is_in(word.text, {"then", "else", "do", "elif", "!", "time"}) && one.words.front().text != "function")
           break;
       }
       const bool is_joined = join.find('|') != join.npos || (join.ends_with("&&") && is_after_condition);
@@ -225,12 +221,12 @@ class PrologueReader {
   /// Behind the keywords of a condition or a loop.
   [[nodiscard]] static bool has_effect(const ShellStatement& one) {
     std::size_t at = 0;
-    while (at < one.words.size() && is_any_of(one.words[at].text, {"if", "then", "else", "elif", "while", "until", "do",
-                                                                   "!", "time", "exec", "{"}))
+    while (at < one.words.size() &&
+           is_in(one.words[at].text, {"if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "{"}))
       ++at;
     if (at == one.words.size()) return false;
     const std::string& word = one.words[at].text;
-    if (is_any_of(word, {"for", "case", "select", "function", "fi", "done", "esac", "}"})) return false;
+    if (is_in(word, {"for", "case", "select", "function", "fi", "done", "esac", "}"})) return false;
     return is_assignment(word) || !has_no_effect(base_name(word));
   }
 
@@ -253,10 +249,10 @@ class PrologueReader {
     const std::string program = program_of(one);
     if (!is_plain_[i]) {
       if (!names_function_[i] && has_effect(one)) drop(statement);
-    } else if (is_any_of(program, {"source", "."})) {
+    } else if (is_in(program, {"source", "."})) {
       take_file(one, statement);
     } else if (program.empty() ||
-               is_any_of(program, {"export", "declare", "typeset", "readonly", "unset", "ulimit", "umask"})) {
+               is_in(program, {"export", "declare", "typeset", "readonly", "unset", "ulimit", "umask"})) {
       keep(one, statement);
     } else if (!has_no_effect(program)) {
       drop(statement);

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-template <std::size_t n>
-bool is_among(const std::array<std::string_view, n>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 bool ends_word(char c) {
   return std::string_view(" \t\n;&|()<>\"'\\$").find(c) != std::string_view::npos;
@@ -186,7 +182,7 @@ class ScriptReader {
     if (word == "esac" && !cases_.empty() && (is_command_ || in_pattern())) cases_.pop_back();
     static constexpr std::array<std::string_view, 10> openers{"if",    "then", "else", "elif", "while",
                                                               "until", "do",   "!",    "{",    "time"};
-    const bool is_command = is_command_ && is_among(openers, word);
+    const bool is_command = is_command_ && is_in(word, openers);
     add(word);
     drop(word.size());
     is_command_ = is_command || in_pattern();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/config.hpp"
 #include "config/node_expectations.hpp"
@@ -60,7 +61,7 @@ class SystemReader {
     for (auto& partition : system_.partitions) {
       const auto keys = expectation_keys(partition.node);
       for (const auto& [key, why] : unverified.why)
-        if (std::find(keys.begin(), keys.end(), key) != keys.end()) partition.node.unverified.emplace(key, why);
+        if (is_in(key, keys)) partition.node.unverified.emplace(key, why);
       known.insert(keys.begin(), keys.end());
     }
     for (const auto& [key, at] : unverified.places)
@@ -187,7 +188,7 @@ class SystemReader {
     for (std::size_t i = 0; options != nullptr && i < partition.scheduler_options.size(); ++i) {
       const auto name = partition.scheduler_options[i].substr(0, partition.scheduler_options[i].find_first_of("= "));
       const auto& refused = partition.scheduler_refuses;
-      if (std::find(refused.begin(), refused.end(), name) != refused.end())
+      if (is_in(name, refused))
         errors_.add(options->value.items[i].at,
                     fmt::format("{} is among what this partition's scheduler refuses", printable_line(name, 60)));
     }

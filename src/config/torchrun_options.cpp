@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/given_line.hpp"
 #include "config/launch_script.hpp"
@@ -30,11 +31,6 @@ constexpr std::array<std::string_view, 12> that_count = {
 constexpr std::array<std::string_view, 9> without_value = {
     "standalone", "module", "no-python",          "run-path",           "use-env",
     "use_env",    "help",   "virtual-local-rank", "enable-cpu-affinity"};
-
-template <class List>
-bool is_listed(const List& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
 
 /// `--nproc_per_node` -> `nproc-per-node`; `-m` -> `module`.
 std::string torchrun_option_name(std::string_view word) {
@@ -92,7 +88,7 @@ class OptionText {
   explicit OptionText(bool has_shell) : has_shell_(has_shell) {}
 
   void add(const std::string& name, std::string value) {
-    if (!is_listed(that_count, name)) return;
+    if (!is_in(name, that_count)) return;
     if (has_shell_) value = with_host(std::move(value));
     std::replace(value.begin(), value.end(), option_separator, ' ');
     const char mark = mark_of(name, value);
@@ -143,7 +139,7 @@ std::string options_behind(const Argv& words, std::size_t begin, bool has_shell)
     const std::string name = torchrun_option_name(words[at].substr(0, equals));
     if (equals != std::string::npos)
       options.add(name, words[at].substr(equals + 1));
-    else if (is_listed(without_value, name))
+    else if (is_in(name, without_value))
       options.add(name, "1");
     else if (at + 1 < words.size())
       options.add(name, words[++at]);

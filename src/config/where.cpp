@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "config/param_values.hpp"
@@ -51,7 +52,7 @@ std::optional<WhereFault> settle_whole(const ParamSpec& spec, const std::vector<
                                        std::string& text) {
   const auto wanted = parse_param(spec, text);
   if (!wanted) return WhereFault{false, fmt::format("{}: {}", spec.name, wanted.error().what)};
-  if (std::find(values.begin(), values.end(), *wanted) != values.end()) {
+  if (is_in(*wanted, values)) {
     text = to_string(*wanted);
     return std::nullopt;
   }
@@ -77,7 +78,7 @@ std::optional<WhereFault> settle_binding(const std::string& text) {
   std::vector<std::string> known;
   for (const BindKind kind : {BindKind::masks, BindKind::cores, BindKind::node, BindKind::none})
     known.emplace_back(to_string(kind));
-  if (std::find(known.begin(), known.end(), text) != known.end()) return std::nullopt;
+  if (is_in(text, known)) return std::nullopt;
   return WhereFault{false, fmt::format("unknown binding \"{}\"{}", printable_line(text, 60), suggestion(text, known))};
 }
 
@@ -103,10 +104,8 @@ std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& prob
   }
   if (const auto* spec = find_param(probe, key)) return settle_whole(*spec, values_taken(check, *spec), text);
   if (key == "binding") return settle_binding(text);
-  if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(check, key, text);
-  const auto has_label = [&](const DeclaredMetric& metric) {
-    return std::find(metric.labels.begin(), metric.labels.end(), key) != metric.labels.end();
-  };
+  if (is_in(key, case_keys)) return settle_count(check, key, text);
+  const auto has_label = [&](const DeclaredMetric& metric) { return is_in(key, metric.labels); };
   if (std::any_of(check.metrics.begin(), check.metrics.end(), has_label)) return std::nullopt;
   return WhereFault{true, fmt::format("\"{}\" is not a label or parameter of probe {}{}", printable_line(key, 60),
                                       probe.name, suggestion(key, known_keys(check, probe)))};

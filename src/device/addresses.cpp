@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
@@ -113,7 +114,7 @@ std::vector<std::uint32_t> local_addresses(std::string_view fib_trie) {
              std::uint32_t{bits->bytes[2]} << 8 | std::uint32_t{bits->bytes[3]};
     } else if (last && rest == "/32 host LOCAL") {
       // The table is printed once for each of two views.
-      if (std::find(found.begin(), found.end(), *last) == found.end()) found.push_back(*last);
+      if (!is_in(*last, found)) found.push_back(*last);
     }
   }
   return found;

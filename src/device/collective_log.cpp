@@ -64,10 +64,6 @@ std::string plugin_of(std::string_view line) {
   return {};
 }
 
-bool begins(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 }  // namespace
 
 Connections read_connections(std::string_view log) {
@@ -103,9 +99,9 @@ std::string describe(const Connections& connections) {
 
 bool misses_slingshot(const Connections& connections, const std::vector<std::string>& ports) {
   const auto& ways = connections.ways;
-  return !connections.provider.empty() && !begins(connections.provider, "cxi") &&
-         std::any_of(ways.begin(), ways.end(), [](const auto& way) { return begins(way.first, "NET/"); }) &&
-         std::any_of(ports.begin(), ports.end(), [](const std::string& port) { return begins(port, "cxi"); });
+  return !connections.provider.empty() && !connections.provider.starts_with("cxi") &&
+         std::any_of(ways.begin(), ways.end(), [](const auto& way) { return way.first.starts_with("NET/"); }) &&
+         std::any_of(ports.begin(), ports.end(), [](const std::string& port) { return port.starts_with("cxi"); });
 }
 
 bool is_socket(std::string_view way) {

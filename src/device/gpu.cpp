@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/gpu_backend.hpp"
 #include "device/gpu_table.hpp"
@@ -87,8 +88,7 @@ int Gpus::try_call(int device, const Call& call, Args... args) const {
   const bool is_attribute = std::string_view(call.name) == table_->attribute.name;
   OverlookedFailure failure{device, fmt::format("{} returned {}: {}", call.name, code, table_->words(code)),
                             code == not_supported || (is_attribute && code == invalid_value)};
-  if (std::find(overlooked_.begin(), overlooked_.end(), failure) == overlooked_.end())
-    overlooked_.push_back(std::move(failure));
+  if (!is_in(failure, overlooked_)) overlooked_.push_back(std::move(failure));
   return code;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <net/if.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
@@ -98,8 +99,7 @@ std::vector<Interface> read_interfaces(const fs::path& root) {
     Interface& one = named(reported.interface);
     one.is_up = one.is_up || reported.is_up;
     const auto& have = one.addresses;
-    if (!reported.address.text.empty() && std::find(have.begin(), have.end(), reported.address) == have.end())
-      one.addresses.push_back(reported.address);
+    if (!reported.address.text.empty() && !is_in(reported.address, have)) one.addresses.push_back(reported.address);
   }
   for (Interface& one : found) {
     if (is_own) one.index = static_cast<int>(::if_nametoindex(one.name.c_str()));

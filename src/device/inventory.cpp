@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/lists.hpp"
+#include "base/names.hpp"
 #include "model/gpu_vendor.hpp"
 
 namespace muster {
@@ -27,11 +29,6 @@ std::string_view name_in(std::span<const NamedId> list, std::string_view id) {
   return found == list.end() ? std::string_view() : found->name;
 }
 
-template <class List>
-bool holds(const List& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 Device& seen_in(std::vector<Device>& devices, Device wanted, std::string_view source) {
   const auto before = [](const Device& a, const Device& b) {
     return std::tie(a.kind, a.address, a.part) < std::tie(b.kind, b.address, b.part);
@@ -45,22 +42,22 @@ Device& seen_in(std::vector<Device>& devices, Device wanted, std::string_view so
 }  // namespace
 
 std::string_view to_string(FileAccess access) {
-  constexpr std::array<std::string_view, 5> names = {"open", "missing", "denied", "root_only", "withheld"};
-  return names[static_cast<std::size_t>(access)];
+  constexpr std::string_view names[] = {"open", "missing", "denied", "root_only", "withheld"};
+  return enum_name(names, access);
 }
 
 std::string_view to_string(DeviceKind kind) {
-  constexpr std::array<std::string_view, 3> names = {"gpu", "nic", "part"};
-  return names[static_cast<std::size_t>(kind)];
+  constexpr std::string_view names[] = {"gpu", "nic", "part"};
+  return enum_name(names, kind);
 }
 
 std::string_view to_string(LibraryState state) {
-  constexpr std::array<std::string_view, 3> names = {"absent", "broken", "working"};
-  return names[static_cast<std::size_t>(state)];
+  constexpr std::string_view names[] = {"absent", "broken", "working"};
+  return enum_name(names, state);
 }
 
 bool Device::is_seen_by(std::string_view source) const {
-  return holds(sources, source);
+  return is_in(source, sources);
 }
 
 std::string label_of(const Device& device) {
@@ -73,7 +70,7 @@ std::string label_of(const Device& device) {
 
 std::string vendor_of(const Device& device) {
   for (const GpuVendor* vendor : gpu_vendors())
-    if (holds(vendor->pci_vendors, device.vendor_id)) return std::string(vendor->name);
+    if (is_in(device.vendor_id, vendor->pci_vendors)) return std::string(vendor->name);
   const std::string_view name = name_in(known_vendors, device.vendor_id);
   return name.empty() ? device.vendor_id : std::string(name);
 }
@@ -89,7 +86,7 @@ std::string model_of(const Device& device) {
 }
 
 bool Inventory::has_source(std::string_view source) const {
-  return holds(sources, source);
+  return is_in(source, sources);
 }
 
 void Inventory::add_source(std::string_view source) {

@@ -24,7 +24,7 @@ constexpr std::string_view drive =
 constexpr std::string_view files = "drain the node, check the file system (fsck, xfs_repair) and its drive";
 constexpr std::string_view hang =
     "see which file system or driver the task waited for (the call trace below the message)";
-constexpr std::string_view memory = "ask the job for less memory, or look for what else used it";
+constexpr std::string_view memory = "reduce the memory of the job, or find the other program that used it";
 constexpr std::string_view cable =
     "see the port's counters (ethtool -S, perfquery); have cable or transceiver replaced if it goes on";
 constexpr std::string_view adapter =
@@ -38,8 +38,8 @@ constexpr std::array kinds = std::to_array<KernelKind>({
     {"cpu_hot", is_note, "a CPU was slowed down by heat", cooling},
     {"edac_uncorrected", is_fault, "uncorrected memory errors of the host", module},
     {"edac_corrected", is_note, "corrected memory errors of the host", corrected},
-    {"aer_fatal", is_fault, "a PCIe error that the device did not survive", pcie},
-    {"aer_nonfatal", is_note, "an uncorrected PCIe error that was survived", pcie_note},
+    {"aer_fatal", is_fault, "a fatal PCIe error", pcie},
+    {"aer_nonfatal", is_note, "a non-fatal uncorrected PCIe error", pcie_note},
     {"aer_corrected", is_note, "corrected PCIe errors", pcie_note},
     {"nvme", is_fault, "a drive that does not answer or could not be started", drive},
     {"nvme_timeout", is_fault, "requests to the drive timed out", drive},
@@ -50,7 +50,7 @@ constexpr std::array kinds = std::to_array<KernelKind>({
     {"hung_task", is_note, "a task hung in the kernel", hang},
     {"soft_lockup", is_note, "a CPU was stuck in the kernel", hang},
     {"hard_lockup", is_fault, "a CPU was stuck with interrupts off", cpu},
-    {"oom", is_note, "a program was killed for want of memory", memory},
+    {"oom", is_note, "the kernel killed a program because memory was exhausted", memory},
     {"adapter", is_fault, "the adapter's firmware has failed", adapter},
     {"cable", is_fault, "cable or transceiver of the adapter has a fault", cable},
     {"link_flap", is_note, "a network link went down after it had been up", cable},

@@ -32,8 +32,7 @@ bool Machine::has(std::string_view path) const {
 
 std::string Machine::text(std::string_view path) const {
   // Files of /sys are a page at most; what is longer is none of ours.
-  const auto read = read_file(at(path), 1u << 16);
-  return read ? std::string(trim(*read)) : std::string();
+  return read_line(at(path));
 }
 
 std::string Machine::head(std::string_view path, std::size_t bytes) const {

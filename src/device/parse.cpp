@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
@@ -91,7 +92,7 @@ bool is_gpu(const PciAddress& address, std::string_view class_code, std::string_
     if (vendor->pci_vendors.empty() || vendor->pci_vendors.front() != vendor_id) continue;
     const auto& classes = vendor->pci_classes;
     const bool is_integrated = !vendor->is_first_display_a_gpu && address.bus == 0 && address.device == 2;
-    return !is_integrated && std::find(classes.begin(), classes.end(), class_code.substr(0, 4)) != classes.end();
+    return !is_integrated && is_in(class_code.substr(0, 4), classes);
   }
   return false;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "device/core_assignment.hpp"
 
@@ -13,12 +14,7 @@ namespace muster {
 
 namespace {
 
-constexpr std::array policy_names = {std::string_view("gpu"), std::string_view("cores"), std::string_view("spread"),
-                                     std::string_view("compact")};
-
-std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
+constexpr std::string_view policy_names[] = {"gpu", "cores", "spread", "compact"};
 
 std::string named(std::string_view word, const CpuMask& set) {
   return fmt::format("{}{} {}", word, set.count() == 1 ? "" : "s", set.list());
@@ -45,8 +41,8 @@ std::vector<int> by_place(const std::vector<NearDevice>& gpus) {
   return order;
 }
 
-bool gives_gpus(const NodeParts& node, const BindWish& wish) {
-  return (wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores) && !node.gpus.empty();
+bool gives_gpus(const NodeParts& node, const PlacementRequest& request) {
+  return (request.policy == BindPolicy::gpu || request.policy == BindPolicy::cores) && !node.gpus.empty();
 }
 
 /// `some` of them in their order: of GPUs that are cut in partitions, which share an address, first one partition of
@@ -68,19 +64,19 @@ std::vector<int> spread_over_gpus(const std::vector<NearDevice>& gpus, const std
 }
 
 /// Those of each rank; none: it has no GPU.
-std::vector<std::vector<int>> choose_gpus(const NodeParts& node, const BindWish& wish) {
-  const auto ranks = static_cast<std::size_t>(wish.ranks);
+std::vector<std::vector<int>> choose_gpus(const NodeParts& node, const PlacementRequest& request) {
+  const auto ranks = static_cast<std::size_t>(request.ranks);
   std::vector<std::vector<int>> gpus(ranks);
-  if (!wish.gpu_of_rank.empty()) {
+  if (!request.gpu_of_rank.empty()) {
     for (std::size_t i = 0; i < ranks; ++i)
-      if (wish.gpu_of_rank[i] >= 0) gpus[i] = {wish.gpu_of_rank[i]};
+      if (request.gpu_of_rank[i] >= 0) gpus[i] = {request.gpu_of_rank[i]};
     return gpus;
   }
-  if (!gives_gpus(node, wish)) return gpus;
+  if (!gives_gpus(node, request)) return gpus;
   std::vector<int> order = by_place(node.gpus);
-  if (wish.policy == BindPolicy::gpu) std::iota(order.begin(), order.end(), 0);
-  if (wish.gpus_per_rank > 1) {
-    const auto each = static_cast<std::size_t>(wish.gpus_per_rank);
+  if (request.policy == BindPolicy::gpu) std::iota(order.begin(), order.end(), 0);
+  if (request.gpus_per_rank > 1) {
+    const auto each = static_cast<std::size_t>(request.gpus_per_rank);
     for (std::size_t i = 0; i < ranks * each; ++i) gpus[i / each].push_back(order[i]);
     return gpus;
   }
@@ -90,10 +86,11 @@ std::vector<std::vector<int>> choose_gpus(const NodeParts& node, const BindWish&
 }
 
 /// The CPUs that each rank should stay near to.
-std::vector<CpuMask> homes_of(const NodeParts& node, const BindWish& wish, const std::vector<std::vector<int>>& gpus) {
+std::vector<CpuMask> homes_of(const NodeParts& node, const PlacementRequest& request,
+                              const std::vector<std::vector<int>>& gpus) {
   const CpuMask usable = node.usable();
   const bool none = std::all_of(gpus.begin(), gpus.end(), [](const auto& some) { return some.empty(); });
-  if (none) return spread_homes(node.layout, usable, gpus.size(), wish.cores);
+  if (none) return spread_homes(node.layout, usable, gpus.size(), request.cores);
   std::vector<CpuMask> homes;
   for (const std::vector<int>& some : gpus) {
     CpuMask near;
@@ -110,32 +107,32 @@ std::string few_cores(const NodeParts& node, std::size_t left) {
 }
 
 /// What no binding can give, before any is tried.
-Result<void> check_numbers(const NodeParts& node, const BindWish& wish) {
+Result<void> check_numbers(const NodeParts& node, const PlacementRequest& request) {
   const std::size_t left = free_cores(node.layout, node.usable()).size();
-  const auto ranks = static_cast<std::size_t>(std::max(1, wish.ranks));
+  const auto ranks = static_cast<std::size_t>(std::max(1, request.ranks));
   if (left == 0) return refuse(fmt::format("no core is left on this node: {}; reserve less", few_cores(node, left)));
   if (ranks > left)
-    return refuse(fmt::format("{} want a core each, but {}; ask for at most {} ranks per node", counted(ranks, "rank"),
+    return refuse(fmt::format("{} need a core each, but {}; request at most {} ranks per node", counted(ranks, "rank"),
                               few_cores(node, left), left));
-  const auto each = static_cast<std::size_t>(std::max(1, wish.gpus_per_rank));
-  if (each > 1 && gives_gpus(node, wish) && each * ranks > node.gpus.size())
+  const auto each = static_cast<std::size_t>(std::max(1, request.gpus_per_rank));
+  if (each > 1 && gives_gpus(node, request) && each * ranks > node.gpus.size())
     return refuse(fmt::format(
-        "{} with {} GPUs each are {}, but this node has {}; ask for at most {} GPUs per rank{}", counted(ranks, "rank"),
+        "{} with {} GPUs each are {}, but this node has {}; request at most {} GPUs per rank{}", counted(ranks, "rank"),
         each, each * ranks, node.gpus.size(), std::max<std::size_t>(1, node.gpus.size() / ranks),
         each > node.gpus.size() ? std::string()
                                 : fmt::format(", or for {}", counted(node.gpus.size() / each, "rank"))));
-  const auto wide = static_cast<std::size_t>(std::max(0, wish.cores));
+  const auto wide = static_cast<std::size_t>(std::max(0, request.cores));
   if (wide * ranks <= left) return {};
   const std::string instead = wide > left ? std::string() : fmt::format(", or for at most {} ranks", left / wide);
-  return refuse(fmt::format("{} of {} are {}, but {}; ask for at most {} per rank{}", counted(ranks, "rank"),
+  return refuse(fmt::format("{} of {} are {}, but {}; request at most {} per rank{}", counted(ranks, "rank"),
                             counted(wide, "core"), counted(wide * ranks, "core"), few_cores(node, left),
                             counted(left / ranks, "core"), instead));
 }
 
 /// Why no seats could be found: ranks whose GPUs have, all together, fewer cores in their NUMA domains than there are
 /// ranks of them.
-tl::unexpected<Error> explain(const NodeParts& node, const BindWish& wish, const std::vector<std::vector<int>>& gpus,
-                              const std::vector<CpuMask>& homes) {
+tl::unexpected<Error> explain(const NodeParts& node, const PlacementRequest& request,
+                              const std::vector<std::vector<int>>& gpus, const std::vector<CpuMask>& homes) {
   const std::vector<std::size_t> crowded = crowded_ranks({node.layout, node.usable(), homes});
   CpuMask around;
   CpuMask theirs;
@@ -147,17 +144,17 @@ tl::unexpected<Error> explain(const NodeParts& node, const BindWish& wish, const
     return domains_around(node.layout, home).is_subset_of(around);
   }));
   if (theirs.empty())
-    return refuse(fmt::format("{}{} can't be placed on the cores that are left; ask for fewer",
+    return refuse(fmt::format("{}{} can't be placed on the cores that are left; request fewer",
                               counted(homes.size(), "rank"),
-                              wish.cores > 0 ? fmt::format(" of {} cores", wish.cores) : ""));
+                              request.cores > 0 ? fmt::format(" of {} cores", request.cores) : ""));
   const std::size_t cores = free_cores(node.layout, around & node.usable()).size();
   const bool is_one = theirs.count() == 1;
-  return refuse(fmt::format(
-      "{} {} left near to {}: of {}, {} can be used, for {}; ask for fewer ranks per node, reserve less, or give no "
-      "GPUs out: --policy spread",
-      is_one ? gpu_name(node, theirs.lowest()) + " has" : fmt::format("GPUs {} have", theirs.list()),
-      cores == 0 ? "no core" : "too few cores", is_one ? "it" : "them", named("CPU", around), counted(cores, "core"),
-      counted(users, "rank")));
+  return refuse(
+      fmt::format("{} {} left near {}: of {}, {} can be used, for {}; request fewer ranks per node, reserve fewer "
+                  "cores, or assign no GPUs: --policy spread",
+                  is_one ? gpu_name(node, theirs.lowest()) + " has" : fmt::format("GPUs {} have", theirs.list()),
+                  cores == 0 ? "no core" : "too few cores", is_one ? "it" : "them", named("CPU", around),
+                  counted(cores, "core"), counted(users, "rank")));
 }
 
 /// The nearest of the fastest: a slow card is for administration.
@@ -216,10 +213,10 @@ std::string idle_domains(const NodeParts& node, const CpuMask& taken) {
 
 std::string more_per_rank(const NodeParts& node, std::size_t ranks) {
   const std::size_t each = node.gpus.size() / ranks;
-  return each > 1 ? fmt::format("; --gpus-per-rank {} gives all of them out", each) : std::string();
+  return each > 1 ? fmt::format("; --gpus-per-rank {} assigns all of them", each) : std::string();
 }
 
-void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placement) {
+void remark_idle(const NodeParts& node, const PlacementRequest& request, Placement& placement) {
   if (node.gpus.empty()) return;
   CpuMask idle;
   for (std::size_t i = 0; i < node.gpus.size(); ++i) idle.add(static_cast<int>(i));
@@ -231,19 +228,19 @@ void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placeme
   const bool no_gpus = idle.count() == static_cast<int>(node.gpus.size());
   if (no_gpus)
     placement.remarks.push_back(fmt::format("policy {} gives no GPU to any rank, though there {} {}",
-                                            to_string(wish.policy), node.gpus.size() == 1 ? "is" : "are",
+                                            to_string(request.policy), node.gpus.size() == 1 ? "is" : "are",
                                             node.gpus.size()));
   else if (!idle.empty())
     placement.remarks.push_back(fmt::format("no rank uses {}{}{}", named("GPU", idle), idle_domains(node, taken),
                                             more_per_rank(node, placement.ranks.size())));
 }
 
-std::optional<std::vector<CpuMask>> seats_for(const NodeParts& node, const BindWish& wish,
+std::optional<std::vector<CpuMask>> seats_for(const NodeParts& node, const PlacementRequest& request,
                                               const std::vector<CpuMask>& homes, bool is_compact) {
   const CoreAssignment assignment{node.layout, node.usable(), homes};
-  if (is_compact) return assign_cores_compactly(assignment, wish.cores);
-  auto seats = assign_cores(assignment, wish.cores, CoreRange::domain);
-  return seats || wish.cores == 0 ? seats : assign_cores(assignment, wish.cores, CoreRange::node);
+  if (is_compact) return assign_cores_compactly(assignment, request.cores);
+  auto seats = assign_cores(assignment, request.cores, CoreRange::domain);
+  return seats || request.cores == 0 ? seats : assign_cores(assignment, request.cores, CoreRange::node);
 }
 
 }  // namespace
@@ -254,13 +251,11 @@ CpuMask NodeParts::usable() const {
 }
 
 std::string_view to_string(BindPolicy policy) {
-  return policy_names[static_cast<std::size_t>(policy)];
+  return enum_name(policy_names, policy);
 }
 
 std::optional<BindPolicy> parse_bind_policy(std::string_view text) {
-  const auto found = std::find(policy_names.begin(), policy_names.end(), text);
-  if (found == policy_names.end()) return std::nullopt;
-  return static_cast<BindPolicy>(found - policy_names.begin());
+  return enum_named<BindPolicy>(policy_names, text);
 }
 
 BindPolicy usual_policy(const NodeParts& node) {
@@ -274,31 +269,31 @@ int usual_ranks(const NodeParts& node) {
   return static_cast<int>(std::max<std::size_t>(1, std::min(wanted, cores)));
 }
 
-Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
-  if (auto possible = check_numbers(node, wish); !possible) return tl::unexpected(possible.error());
-  const std::vector<std::vector<int>> gpus = choose_gpus(node, wish);
-  std::vector<CpuMask> homes = homes_of(node, wish, gpus);
-  const bool is_compact = wish.policy == BindPolicy::compact && wish.gpu_of_rank.empty();
-  auto seats = seats_for(node, wish, homes, is_compact);
+Result<Placement> place_ranks(const NodeParts& node, const PlacementRequest& request) {
+  if (auto possible = check_numbers(node, request); !possible) return tl::unexpected(possible.error());
+  const std::vector<std::vector<int>> gpus = choose_gpus(node, request);
+  std::vector<CpuMask> homes = homes_of(node, request, gpus);
+  const bool is_compact = request.policy == BindPolicy::compact && request.gpu_of_rank.empty();
+  auto seats = seats_for(node, request, homes, is_compact);
   const bool none = std::all_of(gpus.begin(), gpus.end(), [](const auto& some) { return some.empty(); });
   if (!seats && none) {
     // Nothing ties a rank to a place.
     homes.assign(homes.size(), node.layout.cpus());
-    seats = seats_for(node, wish, homes, is_compact);
+    seats = seats_for(node, request, homes, is_compact);
   }
-  if (!seats) return explain(node, wish, gpus, homes);
+  if (!seats) return explain(node, request, gpus, homes);
   Placement placement;
   const CpuMask usable = node.usable();
   for (std::size_t i = 0; i < seats->size(); ++i) {
     const CpuMask& cores = (*seats)[i];
-    RankPlacement rank{wish.smt ? node.layout.whole_cores(cores) & usable : cores};
+    RankPlacement rank{request.smt ? node.layout.whole_cores(cores) & usable : cores};
     if (!gpus[i].empty()) rank.gpu = gpus[i][0], rank.more_gpus.assign(gpus[i].begin() + 1, gpus[i].end());
     placement.ranks.push_back(std::move(rank));
   }
   give_nics(node, placement);
   remark_shared(node, placement);
   remark_far(node, homes, placement);
-  if (wish.gpu_of_rank.empty()) remark_idle(node, wish, placement);
+  if (request.gpu_of_rank.empty()) remark_idle(node, request, placement);
   return placement;
 }
 

@@ -56,7 +56,7 @@ enum class BindPolicy : std::uint8_t {
 /// One per GPU, without GPUs one per NUMA domain; no more than there are cores.
 [[nodiscard]] int usual_ranks(const NodeParts& node);
 
-struct BindWish {
+struct PlacementRequest {
   int ranks = 1;
   BindPolicy policy = BindPolicy::gpu;
   int cores = 0;                      ///< for each rank; 0: its fair share
@@ -83,7 +83,7 @@ struct Placement {
 
 /// Fails with kind `usage` where nothing can be right: more ranks than cores, a GPU that has no core left near to it.
 /// The error includes the remedy.
-[[nodiscard]] Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish);
+[[nodiscard]] Result<Placement> place_ranks(const NodeParts& node, const PlacementRequest& request);
 
 /// Gives each seat, whose CPUs and GPU are settled, the network card nearest to its GPU, else to its CPUs; ranks of one
 /// place take turns.

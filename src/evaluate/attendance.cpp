@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -31,7 +32,7 @@ void sort_in(const CaseRecord& record, const RankMap& places, Attendance& attend
   std::sort(strangers.begin(), strangers.end());
   if (!strangers.empty())
     attendance.findings.push_back(places.finding(
-        Verdict::error, strangers, fmt::format("reported, in a world of {} ranks", places.ranks()), our_fault));
+        Verdict::error, strangers, fmt::format("reported, but the launch has {} ranks", places.ranks()), our_fault));
   std::vector<int> repeated;
   for (std::size_t rank = 0; rank < twice.size(); ++rank) {
     if (twice[rank] == 0) continue;
@@ -50,7 +51,7 @@ struct Trouble {
   const char* remedy;
 };
 
-constexpr Trouble unable{ObservationState::unable, Verdict::error, "could not be asked",
+constexpr Trouble unable{ObservationState::unable, Verdict::error, "could not process the request",
                          "use an agent and a muster that were built together: build both again, or see --agent"};
 constexpr Trouble not_prepared{ObservationState::not_prepared, Verdict::fail, "could not prepare",
                                "free what the error names on that node, or take the node out"};
@@ -99,7 +100,7 @@ void refusals(Attendance& attendance) {
   for (const Observation* one : attendance.observed) {
     if (one == nullptr || !is_refusal(*one)) continue;
     std::string setting = printable_line(*one->fact("refused"), 60);
-    if (std::find(settings.begin(), settings.end(), setting) != settings.end()) continue;
+    if (is_in(setting, settings)) continue;
     attendance.findings.push_back(
         {Verdict::error,
          "the request is impossible: " + printable_line(one->error),

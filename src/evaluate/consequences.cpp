@@ -41,10 +41,6 @@ const Subjects& causes_of(Subject subject) {
   return found == table.end() ? nothing : found->second;
 }
 
-std::string node_of(const Culprit& culprit) {
-  return culprit.node.empty() && culprit.kind == CulpritKind::node ? culprit.name : culprit.node;
-}
-
 std::set<std::string> nodes_of(const Finding& finding) {
   std::set<std::string> nodes;
   for (const Culprit& culprit : finding.culprits) nodes.insert(node_of(culprit));

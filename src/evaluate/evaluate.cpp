@@ -4,6 +4,7 @@
 #include <exception>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "evaluate/attendance.hpp"
 #include "evaluate/expectations.hpp"
@@ -33,7 +34,7 @@ void append(std::vector<T>& to, std::vector<T> from) {
 Finding broken_judge(const ProbeSpec& probe, const std::string& thrown) {
   Finding finding;
   finding.verdict = Verdict::error;
-  finding.reason = fmt::format("the judge of probe {} broke off: {}", probe.name, thrown);
+  finding.reason = fmt::format("the judge of probe {} threw an exception: {}", probe.name, thrown);
   finding.culprits.push_back({CulpritKind::program, fmt::format("probe {}", probe.name), "", -1});
   finding.remedy = "report this to the author of the probe";
   return finding;
@@ -115,7 +116,7 @@ void note_timing(const CaseInput& input, bool has_readings, CaseResult& result) 
   Finding finding;
   for (std::size_t node = 0; node < std::min(doubts.size(), input.world.nodes.size()); ++node)
     if (const std::string& name = input.world.nodes[node].node; !doubts[node].empty())
-      finding.culprits.push_back({CulpritKind::node, name, name, -1});
+      finding.culprits.push_back(node_culprit(name));
   const bool is_of_some = !finding.culprits.empty() && finding.culprits.size() < input.world.nodes.size();
   if (!is_of_some || !has_readings || !simulated_by(input.world.nodes).empty()) return;
   finding.verdict = Verdict::unmeasured;
@@ -128,9 +129,7 @@ void note_timing(const CaseInput& input, bool has_readings, CaseResult& result) 
 /// Why there is neither a finding nor evidence.
 std::string why_nothing(const CaseInput& input, const Expected& expected) {
   if (input.places.ranks() == 0) return "no rank reported anything";
-  if (const std::string doubt = timing_note(input.world);
-      std::find(expected.notes.begin(), expected.notes.end(), doubt) != expected.notes.end())
-    return doubt;
+  if (const std::string doubt = timing_note(input.world); is_in(doubt, expected.notes)) return doubt;
   return "nothing was judged: no bound and no evidence";
 }
 
@@ -160,7 +159,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   append(result.evidence, expected.evidence);
   note_timing(input, !readings.groups().empty(), result);
   for (const std::string& note : expected.notes)
-    if (std::find(result.notes.begin(), result.notes.end(), note) == result.notes.end()) result.notes.push_back(note);
+    if (!is_in(note, result.notes)) result.notes.push_back(note);
   result.items = items_of(readings, expected, places);
   result.metrics = metric_rows(readings, expected);
   result.node_rows = node_rows(readings, places);

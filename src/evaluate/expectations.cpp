@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "evaluate/device_names.hpp"
 #include "model/program_metric.hpp"
@@ -20,7 +21,7 @@ std::string sentence_subject(const Expectation& asked) {
   return asked.metric + where_clause(asked.where);
 }
 
-const LabelSpec* find_label(const ProbeSpec& probe, std::string_view name) {
+const LabelSpec* find_label_spec(const ProbeSpec& probe, std::string_view name) {
   for (const LabelSpec& label : probe.labels)
     if (label.name == name) return &label;
   return nullptr;
@@ -28,7 +29,7 @@ const LabelSpec* find_label(const ProbeSpec& probe, std::string_view name) {
 
 /// The label `name` takes its values from this parameter; empty: from none.
 std::string_view param_behind(const ProbeSpec& probe, std::string_view name) {
-  const LabelSpec* label = find_label(probe, name);
+  const LabelSpec* label = find_label_spec(probe, name);
   return label == nullptr ? std::string_view() : label->param;
 }
 
@@ -40,10 +41,10 @@ bool has_item(const ParamValue& value, const std::string& wanted) {
 /// A sweep makes one case per value, and an expectation about one value belongs to the case that has it.
 bool belongs_to_sibling(const CaseInput& input, const Expectation& asked) {
   for (const auto& [key, wanted] : asked.where) {
-    const LabelSpec* label = find_label(input.probe, key);
+    const LabelSpec* label = find_label_spec(input.probe, key);
     const std::string param{label == nullptr ? key : label->param};
     const auto& swept = input.item.swept;
-    if (param.empty() || std::find(swept.begin(), swept.end(), param) == swept.end()) continue;
+    if (param.empty() || !is_in(param, swept)) continue;
     const auto found = input.item.params.values().find(param);
     if (found == input.item.params.values().end()) continue;
     const bool is_whole = label == nullptr && is_same_value(wanted, to_string(found->second));
@@ -62,7 +63,7 @@ bool is_label(const CaseInput& input, const Readings& readings, const Expectatio
   for (const LabelSpec& spec : input.probe.labels)
     if (spec.name == key) return true;
   return std::any_of(readings.groups().begin(), readings.groups().end(), [&](const ReadingGroup& group) {
-    return group.key->metric == asked.metric && label(group.key->where, key) != nullptr;
+    return group.key->metric == asked.metric && find_label(group.key->where, key) != nullptr;
   });
 }
 
@@ -107,12 +108,12 @@ std::vector<std::vector<std::size_t>> owed_together(const CaseInput& input, cons
 /// Readings carry the model of their device, which is not known in advance: an expectation for models that are
 /// absent is ignored.
 bool is_about_another_model(const Readings& readings, const Expectation& asked, std::set<std::string>& here) {
-  const std::string* wanted = label(asked.where, "model");
+  const std::string* wanted = find_label(asked.where, "model");
   if (wanted == nullptr) return false;
   std::set<std::string> models;
   for (const ReadingGroup& group : readings.groups())
     if (group.key->metric == asked.metric)
-      if (const std::string* model = label(group.key->where, "model")) models.insert(*model);
+      if (const std::string* model = find_label(group.key->where, "model")) models.insert(*model);
   if (models.empty() || models.count(*wanted) != 0) return false;
   here.insert(models.begin(), models.end());
   return true;
@@ -174,7 +175,7 @@ Finding lacking_finding(const CaseInput& input, const Expectation& asked, const 
   return {Verdict::unmeasured,
           fmt::format("metric {}: expected from {} ranks, reported by {}", what, owing, owing - missing),
           {file_of_check(input)},
-          "let the program print it on each rank: every rank starts it and owes the number"};
+          "change the program to print it on every rank: every rank starts the program and must report the metric"};
 }
 
 /// Ranks that have none of `groups`, though others do.
@@ -244,11 +245,6 @@ Finding nowhere_reported(const CaseInput& input, const Expectation& asked) {
                       ranks == 1 ? "rank" : "ranks"),
           {},
           "check the metric's name and `where` against what the probe reports (muster list --metrics)"};
-}
-
-Verdict worse(Verdict a, Verdict b) {
-  const std::array both{a, b};
-  return combine(both);
 }
 
 struct Applied {
@@ -327,7 +323,7 @@ class Judge {
       return;
     }
     // A node may have devices of several models: a reading of one of them is not required from each rank.
-    if (is_owed && label(asked.where, "model") == nullptr)
+    if (is_owed && find_label(asked.where, "model") == nullptr)
       for (const auto& groups : owed_together(input_, readings_, matching))
         find_lacking(input_, readings_, asked, groups, expected_.findings);
     hold_against(asked, matching);
@@ -439,7 +435,7 @@ class Judge {
 
   void note(std::string text) {
     auto& notes = expected_.notes;
-    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+    if (!is_in(text, notes)) notes.push_back(std::move(text));
   }
 
   const CaseInput& input_;
@@ -477,9 +473,9 @@ Verdict judge_sample(const Application& application, std::size_t at, Sample& sam
     if ((bound.is_optional && !bound.missing.empty()) || bound.passes_over(at)) continue;
     const Verdict one = judge_value(bound, at, sample.value);
     sample.is_held = sample.is_held || one == Verdict::pass || one == Verdict::fail;
-    verdict = worse(verdict, one);
+    verdict = combine(verdict, one);
   }
-  sample.verdict = sample.is_judged ? worse(sample.verdict, verdict) : verdict;
+  sample.verdict = sample.is_judged ? combine(sample.verdict, verdict) : verdict;
   sample.is_judged = true;
   return verdict;
 }

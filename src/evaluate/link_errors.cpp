@@ -118,7 +118,7 @@ std::string excess(const LinkCounts& all, const Grown& one) {
   if (counter.kind == Kind::broken) return "the link was down or had to be trained again";
   if (one.errors < least_errors || counter.kind == Kind::corrected) return {};
   if (one.rate() >= counter.most_per_second)
-    return fmt::format("{:.3g} per second, {:g} are the most", one.rate(), counter.most_per_second);
+    return fmt::format("{:.3g} per second, limit {:g}", one.rate(), counter.most_per_second);
   const auto links = all.links.find(counter.name);
   if (one.rate() < least_compared_per_second || links == all.links.end() || links->second < least_like) return {};
   const double typical = median_rate(all, counter, links->second);

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/series.hpp"
 #include "stats/stats.hpp"
@@ -12,12 +13,6 @@
 namespace muster {
 
 namespace {
-
-SeriesKey without_nodes(SeriesKey key) {
-  key.item.node.clear();
-  key.item.peer_node.clear();
-  return key;
-}
 
 /// Parameters and counts are in `where`, too, and labels that distinguish devices are not in the key.
 bool may_match(const Labels& where, const Labels& labels) {
@@ -32,9 +27,8 @@ bool may_match(const Labels& where, const Labels& labels) {
 std::vector<Fact> reported_facts(const Observation* seen, const ProbeSpec& probe) {
   std::vector<Fact> facts;
   if (seen == nullptr) return facts;
-  std::copy_if(seen->facts.begin(), seen->facts.end(), std::back_inserter(facts), [&](const Fact& fact) {
-    return std::find(probe.reported_facts.begin(), probe.reported_facts.end(), fact.key) != probe.reported_facts.end();
-  });
+  std::copy_if(seen->facts.begin(), seen->facts.end(), std::back_inserter(facts),
+               [&](const Fact& fact) { return is_in(fact.key, probe.reported_facts); });
   return facts;
 }
 

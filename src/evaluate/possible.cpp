@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "evaluate/rank_map.hpp"
@@ -136,15 +137,14 @@ Finding finding_of(const CaseRecord& record, const Metric& metric, const std::ve
   if (all.size() > most_readings) text += fmt::format("; {} more readings", all.size() - most_readings);
   for (const Impossible& one : all) {
     const Culprit culprit = places.culprit(record.observations[one.observation].rank);
-    if (finding.culprits.size() < most_culprits &&
-        std::find(finding.culprits.begin(), finding.culprits.end(), culprit) == finding.culprits.end())
+    if (finding.culprits.size() < most_culprits && !is_in(culprit, finding.culprits))
       finding.culprits.push_back(culprit);
   }
   finding.verdict = Verdict::unmeasured;
   finding.reason = "faster than possible: " + text;
   finding.remedy = fmt::format(
-      "trust no time of that device or link until it is known why: a driver or library that does nothing, a clock that "
-      "runs wrong, arithmetic of less precision than its name ({}), or a virtual machine that makes up its links",
+      "find the cause before you use a time of that device or link: a driver or library that does nothing, a wrong "
+      "clock, arithmetic at reduced precision ({}), or a virtual machine with made-up links",
       of_all_vendors(&GpuVendor::precision_variable));
   return finding;
 }

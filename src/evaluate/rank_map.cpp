@@ -35,7 +35,7 @@ std::string RankMap::say(int rank) const {
 }
 
 Culprit RankMap::culprit(int rank) const {
-  return {CulpritKind::rank, fmt::format("rank {}", rank), has(rank) ? name_of(node_of(rank)) : "", rank};
+  return rank_culprit(rank, has(rank) ? name_of(node_of(rank)) : "");
 }
 
 Finding RankMap::finding(Verdict verdict, const std::vector<int>& ranks, const std::string& what,

@@ -172,14 +172,9 @@ bool is_same_value(std::string_view a, std::string_view b) {
   return a == b || is_same_by(parse_bytes, a, b) || is_same_by(parse_duration, a, b);
 }
 
-const std::string* label(const Labels& labels, std::string_view key) {
-  const auto found = std::find_if(labels.begin(), labels.end(), [&](const auto& one) { return one.first == key; });
-  return found == labels.end() ? nullptr : &found->second;
-}
-
 bool is_matched_by(const Labels& where, const Labels& labels) {
   return std::all_of(where.begin(), where.end(), [&](const auto& wanted) {
-    const std::string* value = label(labels, wanted.first);
+    const std::string* value = find_label(labels, wanted.first);
     return value != nullptr && is_same_value(wanted.second, *value);
   });
 }

@@ -75,8 +75,6 @@ class Readings {
 
 /// The same text, or the same number of bytes (`16MiB`, `16777216B`), or the same time (`60s`, `1m`).
 [[nodiscard]] bool is_same_value(std::string_view a, std::string_view b);
-/// The value of that key, or nullptr.
-[[nodiscard]] const std::string* label(const Labels& labels, std::string_view key);
 /// Every label of `where` is among `labels` with the same value.
 [[nodiscard]] bool is_matched_by(const Labels& where, const Labels& labels);
 /// ` where size=16MiB, type=float`, made printable; empty without labels.

@@ -23,7 +23,7 @@ namespace {
 bool applies(const ProfileReference& candidate, const ReadingGroup& group, const CaseFacts& facts) {
   for (const auto& [key, wanted] : candidate.where) {
     // A reading's own label speaks before the parameter of the same name: `size` before a list of sizes.
-    if (const std::string* value = label(group.key->where, key)) {
+    if (const std::string* value = find_label(group.key->where, key)) {
       if (!is_same_value(wanted, *value)) return false;
       continue;
     }

@@ -61,11 +61,6 @@ void fill_row(MetricRow& row, const ReadingGroup& group, std::span<const Sample>
   row.worst_rank = worst_rank(samples, group.facts.better);
 }
 
-Verdict worse(Verdict a, Verdict b) {
-  const Verdict both[] = {a, b};
-  return combine(both);
-}
-
 using Applications = std::vector<const Application*>;
 
 /// Index = group.
@@ -86,7 +81,7 @@ Verdict verdict_of(const Bound& bound, std::size_t at, double value) {
 BoundOutcome outcome_over(const Bound& bound, std::span<const Sample> samples) {
   BoundOutcome one{bound.kind, Verdict::skip, {}, {}, text_of(bound)};
   for (std::size_t at = 0; at < samples.size(); ++at)
-    one.verdict = worse(one.verdict, verdict_of(bound, at, samples[at].value));
+    one.verdict = combine(one.verdict, verdict_of(bound, at, samples[at].value));
   if (!bound.missing.empty() || samples.empty()) return one;
   const Range& first = bound.range_of(0);
   const auto differs = [&](auto end) {
@@ -159,7 +154,7 @@ class Blame {
   }
   /// Each finding names who is meant, so that the others are not.
   [[nodiscard]] bool has_named_all() const { return has_named_all_; }
-  void put(std::size_t row, Verdict verdict) { found_[row] = worse(found_[row], verdict); }
+  void put(std::size_t row, Verdict verdict) { found_[row] = combine(found_[row], verdict); }
   /// The worst, `skip` where nothing was found.
   [[nodiscard]] Verdict of(std::size_t row) const { return found_[row]; }
 
@@ -167,7 +162,7 @@ class Blame {
   bool put(std::string_view node, Verdict verdict) {
     const auto known = rows_of_.find(node);
     if (known == rows_of_.end()) return false;
-    for (std::size_t row : known->second) found_[row] = worse(found_[row], verdict);
+    for (std::size_t row : known->second) found_[row] = combine(found_[row], verdict);
     return true;
   }
 
@@ -180,7 +175,7 @@ class Blame {
     // It may be any node: none of them is known to be good.
     has_named_all_ = has_named_all_ && is_placed && finding.culprits.size() < most_named;
     if (!is_placed && finding.verdict != Verdict::skip)
-      for (Verdict& found : found_) found = worse(found, Verdict::unmeasured);
+      for (Verdict& found : found_) found = combine(found, Verdict::unmeasured);
   }
 
   std::unordered_map<std::string_view, std::vector<std::size_t>> rows_of_;
@@ -291,7 +286,7 @@ void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const Expec
     const bool was_held = std::any_of(rows[i].metrics.begin(), rows[i].metrics.end(),
                                       [](const MetricRow& row) { return row.judged > 0; });
     const bool is_good = all_measured[i] != 0 && (was_held || !result.evidence.empty() || is_cleared);
-    rows[i].verdict = worse(blame.of(i), is_good ? Verdict::pass : Verdict::unmeasured);
+    rows[i].verdict = combine(blame.of(i), is_good ? Verdict::pass : Verdict::unmeasured);
     if (result.verdict == Verdict::skip) rows[i].verdict = Verdict::skip;
   }
 }

@@ -4,19 +4,16 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
 
-bool has_tag(const CaseResult& result, std::string_view tag) {
-  return std::find(result.tags.begin(), result.tags.end(), tag) != result.tags.end();
-}
-
 /// A training with PyTorch; its other checks do not train.
 bool trains_with_torch(const CaseResult& result) {
-  return has_tag(result, "pytorch") && (result.check == "torch_ddp" || result.check == "torch_launch");
+  return is_in("pytorch", result.tags) && (result.check == "torch_ddp" || result.check == "torch_launch");
 }
 
 /// What the user asked for is to be changed, or a file that the user named: neither machine nor software is at fault.
@@ -42,7 +39,7 @@ struct Side {
   [[nodiscard]] std::string names() const {
     std::vector<std::string> all;
     for (const auto* result : failed)
-      if (std::find(all.begin(), all.end(), result->check) == all.end()) all.push_back(result->check);
+      if (!is_in(result->check, all)) all.push_back(result->check);
     return fmt::format("{} {}", human_list(all), all.size() == 1 ? "fails" : "fail");
   }
 };
@@ -63,7 +60,7 @@ std::optional<std::string> blame_training(const std::vector<CaseResult>& cases) 
   for (const auto& result : cases) {
     if (result.probe == "training") native.add(result);
     if (trains_with_torch(result)) trained.add(result);
-    if (has_tag(result, "pytorch")) torch.add(result);
+    if (is_in("pytorch", result.tags)) torch.add(result);
   }
   if (!native.failed.empty() && (trained.passed > 0 || !trained.failed.empty()))
     return fmt::format("training: {} natively: the machine or its fabric is at fault; repair that before PyTorch{}",

@@ -23,12 +23,6 @@ constexpr double most_in_tail = 0.1;  ///< of the values
 constexpr double prior_freedom = 10;  ///< of the median variance of all values, to which each one's is shrunk
 constexpr double least_time = 5e-8;   ///< seconds; what a clock read costs
 
-SeriesKey without_nodes(SeriesKey key) {
-  key.item.node.clear();
-  key.item.peer_node.clear();
-  return key;
-}
-
 struct Pair {
   const PastValue* before = nullptr;
   const PastValue* after = nullptr;

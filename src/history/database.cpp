@@ -153,9 +153,8 @@ Error history_error(const fs::path& file, const SQLite::Exception& error) {
   switch (error.getErrorCode()) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return message(
-          ErrorKind::file,
-          "is damaged or no history; move it away, and bring back what was exported with muster history import");
+      return message(ErrorKind::file,
+                     "is damaged or not a history; move it away, and restore an export with muster history import");
     case SQLITE_FULL:
       return message(ErrorKind::system, full);
     case SQLITE_READONLY:

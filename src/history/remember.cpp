@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/series.hpp"
 #include "muster/probe.hpp"
@@ -180,8 +181,7 @@ void add_devices(const CaseResult& result, PastCase& kept) {
       Labels none;
       const MeasuredItem item = names.item({}, culprit.rank, -1, none);
       if (item.kind != ItemKind::device || item.name.empty()) continue;
-      if (std::find(kept.devices.begin(), kept.devices.end(), item.name) == kept.devices.end())
-        kept.devices.push_back(item.name);
+      if (!is_in(item.name, kept.devices)) kept.devices.push_back(item.name);
     }
   }
 }

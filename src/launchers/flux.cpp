@@ -115,7 +115,7 @@ LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int s
   constexpr std::string_view unsatisfiable = "unsatisfiable request";
   if (text.find(unsatisfiable) != text.npos) {
     notice.sentence = "Flux lacks the requested nodes or cores";
-    notice.remedy = "ask for fewer nodes or ranks; flux resource list shows what the instance has";
+    notice.remedy = "request fewer nodes or ranks; flux resource list shows what the instance has";
   } else if (text.find("Unable to connect to Flux") != text.npos ||
              text.find("Unable to resolve local URI") != text.npos) {
     notice.sentence = "there is no Flux instance to run in";

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "launchers/srun/notice.hpp"
 #include "launchers/srun/surroundings.hpp"
 
@@ -86,7 +87,7 @@ bool chooses(const Argv& options, std::initializer_list<std::string_view> names)
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
     const bool is_letter = option.size() > 1 && option[0] == '-' && option[1] != '-';
     option = is_letter ? option.substr(0, 2) : option.substr(0, option.find('='));
-    return std::find(names.begin(), names.end(), option) != names.end();
+    return is_in(option, names);
   });
 }
 

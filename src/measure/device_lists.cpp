@@ -25,10 +25,6 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 /// As a C program reads a number off the start of a text, and minds nothing behind it.
 std::optional<long> number_of_start(std::string_view text) {
   return leading_number<long>(text.starts_with('+') ? text.substr(1) : text);
@@ -36,7 +32,7 @@ std::optional<long> number_of_start(std::string_view text) {
 
 /// With the prefixes of C: 0x10, 010.
 std::optional<long> number_of_any_base(std::string_view text) {
-  const bool is_hex = starts_with(text, "0x") || starts_with(text, "0X");
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
   const bool is_octal = !is_hex && text.size() > 1 && text[0] == '0';
   if (is_hex) text.remove_prefix(2);
   return parse_number<long>(text, is_hex ? 16 : is_octal ? 8 : 10);
@@ -56,7 +52,7 @@ Pick by_ordinal(std::optional<long> ordinal, std::string_view token, const std::
 
 /// KFD has the number that the runtime prints as 16 hexadecimal digits.
 std::string uuid_of(const Device& device) {
-  if (starts_with(device.uuid, "GPU-")) return lower(device.uuid);
+  if (device.uuid.starts_with("GPU-")) return lower(device.uuid);
   const auto unique = parse_number<std::uint64_t>(device.uuid);
   return unique ? fmt::format("gpu-{:016x}", *unique) : lower(device.uuid);
 }
@@ -69,7 +65,7 @@ Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
   for (const Slot& slot : from) {
     const std::string uuid = slot.device == nullptr ? std::string() : uuid_of(*slot.device);
     is_reported_of_all &= !uuid.empty();
-    if (uuid.empty() || !starts_with(uuid, wanted)) continue;
+    if (uuid.empty() || !uuid.starts_with(wanted)) continue;
     if (found != nullptr) return {{}, in_quotes(token) + " fits several GPUs"};
     found = &slot;
   }
@@ -81,7 +77,7 @@ Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
 /// `MIG-GPU-<uuid>/<instance>/<compute instance>` names its GPU; `MIG-<uuid>` does not.
 Pick by_mig(std::string_view token, const std::vector<Slot>& from) {
   Slot slot{printable_line(token, 80), nullptr};
-  if (starts_with(token, "MIG-GPU-")) {
+  if (token.starts_with("MIG-GPU-")) {
     const std::string_view parent = token.substr(4);
     const Pick gpu = by_uuid(parent.substr(0, parent.find('/')), from);
     if (!gpu.fault.empty()) return gpu;
@@ -123,14 +119,14 @@ std::vector<Slot> cuda_list(const ListText& list, std::vector<Fault>& faults) {
   }
   for (const std::string& entry : split(list.value, ',')) {
     const std::string_view token = trim(entry);
-    const bool is_mig = starts_with(token, "MIG-");
+    const bool is_mig = token.starts_with("MIG-");
     if (is_mig && !slots.empty()) {
       end_list(list, slots, "a program sees one MIG instance only", faults);
       break;
     }
-    const Pick pick = is_mig                       ? by_mig(token, list.from)
-                      : starts_with(token, "GPU-") ? by_uuid(token, list.from)
-                                                   : by_ordinal(number_of_start(token), token, list.from);
+    const Pick pick = is_mig                      ? by_mig(token, list.from)
+                      : token.starts_with("GPU-") ? by_uuid(token, list.from)
+                                                  : by_ordinal(number_of_start(token), token, list.from);
     if (!pick.fault.empty()) {
       end_list(list, slots, pick.fault, faults);
       break;
@@ -171,8 +167,8 @@ std::vector<Slot> hip_list(const ListText& list, std::vector<Fault>& faults) {
     const auto number = parse_number<long>(token);
     // `01` and ` 1` are refused.
     const bool is_plain = number && std::to_string(*number) == token;
-    const Pick pick = starts_with(token, "GPU-") ? by_uuid(token, list.from)
-                                                 : by_ordinal(is_plain ? number : std::nullopt, token, list.from);
+    const Pick pick = token.starts_with("GPU-") ? by_uuid(token, list.from)
+                                                : by_ordinal(is_plain ? number : std::nullopt, token, list.from);
     if (!pick.fault.empty()) {
       end_list(list, slots, pick.fault, faults);
       break;

@@ -17,14 +17,8 @@ namespace {
 constexpr std::uint64_t mebibyte = 1u << 20;
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-std::string line_of(const fs::path& file) {
-  const auto text = read_file(file, 1u << 16);
-  return text ? std::string(trim(*text)) : std::string();
-}
-
 CpuMask mask_of(const fs::path& file) {
-  const auto mask = CpuMask::parse_list(line_of(file));
-  return mask ? *mask : CpuMask();
+  return CpuMask::parse_list(read_line(file)).value_or(CpuMask());
 }
 
 fs::path cpu_folder(const fs::path& root, int cpu) {
@@ -63,14 +57,14 @@ Cache last_cache(int cpu, const fs::path& root) {
   Cache last;
   for (int index = 0; index < 16; ++index) {
     const fs::path folder = cpu_folder(root, cpu) / "cache" / fmt::format("index{}", index);
-    const auto level = parse_number<std::uint64_t>(line_of(folder / "level"));
+    const auto level = parse_number<std::uint64_t>(read_line(folder / "level"));
     if (!level) break;
-    std::string size = line_of(folder / "size");
-    if (size.empty() || size.back() != 'K' || line_of(folder / "type") == "Instruction") continue;
+    std::string size = read_line(folder / "size");
+    if (size.empty() || size.back() != 'K' || read_line(folder / "type") == "Instruction") continue;
     size.pop_back();
     const auto kibibytes = parse_number<std::uint64_t>(size);
     if (!kibibytes || static_cast<int>(*level) <= last.level) continue;
-    last = {static_cast<int>(*level), line_of(folder / "shared_cpu_list"), *kibibytes << 10};
+    last = {static_cast<int>(*level), read_line(folder / "shared_cpu_list"), *kibibytes << 10};
   }
   return last;
 }
@@ -89,8 +83,8 @@ std::uint64_t cache_of(const CpuMask& cpus, const fs::path& root) {
 std::uint64_t headroom(const fs::path& folder) {
   for (const auto& [limit, used] :
        {std::pair("memory.max", "memory.current"), std::pair("memory.limit_in_bytes", "memory.usage_in_bytes")}) {
-    const auto most = parse_number<std::uint64_t>(line_of(folder / limit));
-    const auto now = parse_number<std::uint64_t>(line_of(folder / used));
+    const auto most = parse_number<std::uint64_t>(read_line(folder / limit));
+    const auto now = parse_number<std::uint64_t>(read_line(folder / used));
     if (most && now) return *most > *now ? *most - *now : 0;
   }
   return unlimited;

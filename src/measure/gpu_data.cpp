@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/gpu_aware_mpi.hpp"
@@ -115,8 +116,7 @@ void GpuData::explain_blindness() {
     return;
   }
   const auto is_of_node = [&](std::string_view vendor) {
-    return std::find(mapped_.facts.begin(), mapped_.facts.end(), Fact{"vendor", std::string(vendor)}) !=
-           mapped_.facts.end();
+    return is_in(Fact{"vendor", std::string(vendor)}, mapped_.facts);
   };
   const auto broken = std::find_if(runtimes_.begin(), runtimes_.end(), [&](const GpuRuntime& runtime) {
     return runtime.library.state == LibraryState::broken && (!has_gpus || is_of_node(runtime.vendor));
@@ -151,7 +151,7 @@ void GpuData::look_for_any_carrier() {
   if (transport_ == "auto" || transport_ == "nccl") {
     library_ = open_collectives(runtime_->vendor, watch_);
     if (library_.table != nullptr) {
-      carriage_ = Carriage::library;
+      carriage_ = DataPath::library;
       return;
     }
     if (library_.report.state == LibraryState::broken)
@@ -162,13 +162,13 @@ void GpuData::look_for_any_carrier() {
                  fmt::format("install {} or load its module", terms_of_vendor(runtime_->vendor).collectives));
   }
   if (transport_ != "staged" && is_mpi_gpu_aware(runtime_->vendor) == std::optional(true)) return;
-  carriage_ = Carriage::staged;
+  carriage_ = DataPath::staged;
 }
 
 void GpuData::look_for_carrier() {
   if (transport_ != "mpi") {
     library_ = open_collectives(runtime_->vendor, watch_);
-    carriage_ = library_.table == nullptr ? Carriage::mpi : Carriage::library;
+    carriage_ = library_.table == nullptr ? DataPath::mpi : DataPath::library;
     if (library_.table != nullptr) return;
     if (library_.report.state == LibraryState::broken)
       return see(Sight::broken, state_of(library_.report), library_.remedy);
@@ -199,7 +199,7 @@ Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
   // With memory = host, no rank has looked.
   if (context_.params.text("on") == "host") return {};
   context_.recorder.step("agree on memory");
-  Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged, {}};
+  Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == DataPath::staged, {}};
   mine.gpu = own_place();
   auto words = context_.comm.all_gather(std::as_bytes(std::span(&mine, 1)));
   if (!words) return tl::unexpected(words.error());
@@ -213,7 +213,7 @@ Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
     GpuPlace& place = places.emplace_back();
     std::memcpy(&place, bytes.data() + offsetof(Word, gpu), sizeof(place));
     // One that needs the host takes all by way of it.
-    if (bytes[2] != std::byte{0}) carriage_ = Carriage::staged;
+    if (bytes[2] != std::byte{0}) carriage_ = DataPath::staged;
   }
   decision_ = decide(sights, is_asked_);
   if (decision_ != Decision::device) return {};
@@ -342,7 +342,7 @@ void GpuData::announce(Observation& seen) const {
   add_overlooked(seen);
   if (comm_ != nullptr)
     add("data.carrier", comm_->library());
-  else if (carriage_ == Carriage::staged)
+  else if (carriage_ == DataPath::staged)
     add("data.carrier", "MPI by way of the host" + (why_staged_.empty() ? "" : " (" + why_staged_ + ")"));
   else
     add("data.carrier", context_.comm.library());

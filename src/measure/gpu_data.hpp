@@ -17,32 +17,31 @@
 
 namespace muster::p2p {
 
-inline constexpr ParamSpec on_param{"on",
-                                    ParamType::text,
-                                    "auto",
-                                    "Memory that the data lies in; auto: that of GPUs where any rank's node has them, "
-                                    "and nothing else will do there; else the host's.",
-                                    "auto|host|device",
-                                    {},
-                                    {}};
+inline constexpr ParamSpec on_param{
+    "on",
+    ParamType::text,
+    "auto",
+    "Memory of the data; auto: of GPUs if any rank's node has them, without a fallback to the host's; else the host's.",
+    "auto|host|device",
+    {},
+    {}};
 inline constexpr ParamSpec transport_param{"transport",
                                            ParamType::text,
                                            "auto",
-                                           "What carries data between GPUs: NCCL (RCCL on AMD), or an MPI that takes "
-                                           "messages from GPU memory; auto: the first "
-                                           "of these that is there.",
+                                           "Transport between GPUs: NCCL (RCCL on AMD), or an MPI that takes messages "
+                                           "from GPU memory; auto: the first that is installed.",
                                            "auto|mpi|nccl",
                                            {},
                                            {}};
-inline constexpr ParamSpec deadline_param{"deadline",
-                                          ParamType::duration,
-                                          "300s",
-                                          "Of one operation of NCCL or RCCL; then it is given up. A check's timeout "
-                                          "comes first where it is shorter, and names "
-                                          "who is behind.",
-                                          {},
-                                          0.1,
-                                          86400};
+inline constexpr ParamSpec deadline_param{
+    "deadline",
+    ParamType::duration,
+    "300s",
+    "Time limit of one operation of NCCL or RCCL, which is then aborted. A shorter timeout of the check takes effect "
+    "first, and names the ranks that are behind.",
+    {},
+    0.1,
+    86400};
 
 /// `fallback` differs by probe.
 constexpr ParamSpec least_of_link_param(std::string_view fallback) {
@@ -85,7 +84,7 @@ enum class GpuUse : std::uint8_t {
 };
 
 /// What carries data between GPUs.
-enum class Carriage : std::uint8_t { library, mpi, staged };
+enum class DataPath : std::uint8_t { library, mpi, staged };
 
 /// One rank's. Must outlive the buffers that it moved.
 class GpuData {
@@ -104,7 +103,7 @@ class GpuData {
   [[nodiscard]] bool is_refused() const { return decision_ == Decision::refused; }
   /// nullptr: the communicator of the case carries the data.
   [[nodiscard]] DeviceComm* carrier() const { return comm_.get(); }
-  [[nodiscard]] Carriage carriage() const { return carriage_; }
+  [[nodiscard]] DataPath carriage() const { return carriage_; }
   // On GPUs.
   [[nodiscard]] const Gpus& gpus() const { return *runtime_->gpus; }
   [[nodiscard]] int device() const { return device_; }
@@ -148,7 +147,7 @@ class GpuData {
   Observation mapped_;  ///< this rank's GPU according to gpu_mapping
   int device_ = -1;
   CollectiveLibrary library_;
-  Carriage carriage_ = Carriage::mpi;
+  DataPath carriage_ = DataPath::mpi;
   std::string why_staged_;
   Sight sight_ = Sight::host;
   std::string why_;

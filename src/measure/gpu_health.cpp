@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/driver_errors.hpp"
@@ -63,15 +64,11 @@ constexpr std::array counters = {
     Counter{"pcie_replays", "PCIe replays", false},
 };
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 /// Of blocks of AMD's: `ras_umc_uncorrected`, `ras_xgmi_wafl_corrected`.
 Counter counter_of(const std::string& key, std::string& words) {
   for (const Counter& counter : counters)
     if (key.rfind(counter.key, 0) == 0) return counter;
-  const bool is_fault = ends_with(key, "_uncorrected");
+  const bool is_fault = key.ends_with("_uncorrected");
   const std::string block = key.rfind("ras_", 0) == 0 ? key.substr(4, key.rfind('_') - 4) : key;
   words = fmt::format("{} errors of {}", is_fault ? "uncorrected" : "corrected",
                       is_of_xgmi(key) ? "its xGMI links" : "block " + block);
@@ -148,7 +145,7 @@ std::string suspected_links(const Observation& seen, const Gpu& gpu, const Rates
   for (const Fact& fact : seen.facts) {
     std::string text = printable_line(fact.value, 80);
     if (fact.key != "xgmi_peer" || take_word(text) != gpu.address) continue;
-    if (std::find(all.begin(), all.end(), text) != all.end()) continue;
+    if (is_in(text, all)) continue;
     all.push_back(text);
     if (rates.with_xgmi_errors.count({gpu.place.node_index, text}) != 0) alike.push_back(text);
   }
@@ -160,7 +157,7 @@ std::string suspected_links(const Observation& seen, const Gpu& gpu, const Rates
 /// Why so many corrected errors are a fault; empty: they are none.
 std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
   if (rate >= most_corrected_per_second)
-    return fmt::format("{:.0f} per second, {:.0f} are the most", rate, most_corrected_per_second);
+    return fmt::format("{:.0f} per second, limit {:.0f}", rate, most_corrected_per_second);
   if (rate < least_corrected_per_second || rates.size() < least_peers) return {};
   const double typical = summarize(rates).median;
   if (rate <= most_of_peers * typical) return {};
@@ -274,10 +271,11 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
   const bool is_timed = view.timing_doubt.empty();
   findings.push_back(about(
       gpu, is_timed ? Verdict::unmeasured : Verdict::pass,
-      fmt::format("is used by others, {}: {}", is_timed ? "so that its times mean nothing" : "beside this run", who),
-      fmt::format("see whose they are on {} (ps -o user,lstart,cmd -p PID), end what an earlier job left, and run "
-                  "again",
-                  gpu.place.host)));
+      fmt::format("is used by other programs, {}: {}", is_timed ? "so that its times are invalid" : "beside this run",
+                  who),
+      fmt::format(
+          "find their owners on {} (ps -o user,lstart,cmd -p PID), end what an earlier job left, and run it again",
+          gpu.place.host)));
 }
 
 /// `seen_others`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
@@ -316,7 +314,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "call_failed")
       findings.push_back(
           about(gpu, Verdict::fail, "had a call fail: " + text,
-                fmt::format("see the kernel log of {} and drain it; reset the GPU if it comes again", place.host)));
+                fmt::format("see the kernel log of {} and drain it; reset the GPU if it recurs", place.host)));
     if (fact.key == "health_error")
       findings.push_back(about(gpu, Verdict::fail, "failed under load: " + text,
                                fmt::format("see the kernel log of {} (Xid), drain it and reset the GPU", place.host)));

@@ -36,8 +36,8 @@ bool is_to_host(const std::string& metric) {
 
 std::optional<Bounds> bounds_of(const CaseView& view, const Observation& seen, const Reading& reading,
                                 const std::string& address) {
-  const bool is_engine = label_of(reading, "by") == "engine";
-  const std::string link = label_of(reading, "link");
+  const bool is_engine = label_of(reading.where, "by") == "engine";
+  const std::string link = label_of(reading.where, "link");
   if (reading.metric == "local_copy" || reading.metric == "pattern_rate")
     return Bounds{view.params.real("least_of_memory"), "its memory",
                   fmt::format("see its clocks, power limit and throttle reasons ({}), and whether others use it; if it "
@@ -58,7 +58,7 @@ std::optional<Bounds> bounds_of(const CaseView& view, const Observation& seen, c
 std::string subject_of(const Reading& reading) {
   if (reading.metric == "pattern_rate") return "patterns in memory";
   if (reading.metric != "peer_copy") return "copies " + words_of(reading.metric);
-  const std::string to = label_of(reading, "to");
+  const std::string to = label_of(reading.where, "to");
   return to.empty() ? fmt::format("copies to the GPU of rank {}", reading.peer) : "copies to GPU " + to;
 }
 
@@ -99,12 +99,6 @@ std::string words_of(const std::string& metric) {
   return metric == "peer_copy" ? "to another GPU" : metric;
 }
 
-std::string label_of(const Reading& reading, std::string_view key) {
-  for (const auto& [name, value] : reading.where)
-    if (name == key) return value;
-  return {};
-}
-
 const Reading* capable_of(const Observation& seen, const Reading& reading) {
   for (const Reading& other : seen.readings)
     if (other.metric == reading.metric + ".capable" && other.where == reading.where && other.peer == reading.peer)
@@ -118,7 +112,7 @@ void judge_limits(const CaseView& view, const RankPlace& place, const Observatio
   for (const Reading& reading : seen.readings) {
     const Reading* capable = reading.summary.n > 0 ? capable_of(seen, reading) : nullptr;
     if (capable == nullptr) continue;
-    const std::string reported = label_of(reading, "device");
+    const std::string reported = label_of(reading.where, "device");
     const std::string address = reported.empty() ? named.only : reported;
     const auto bounds = bounds_of(view, seen, reading, address);
     if (!bounds) continue;

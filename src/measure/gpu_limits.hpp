@@ -12,8 +12,6 @@ namespace muster::gpu_copy {
 
 /// `from host to device`, of a metric.
 [[nodiscard]] std::string words_of(const std::string& metric);
-/// The value of a label; empty: it has none.
-[[nodiscard]] std::string label_of(const Reading& reading, std::string_view key);
 /// The reading `<metric>.capable` with the same labels and peer; nullptr: none.
 [[nodiscard]] const Reading* capable_of(const Observation& seen, const Reading& reading);
 

@@ -36,7 +36,7 @@ std::string counter_of_link(const std::string& key) {
 /// Empty: there are not too many.
 std::string why_too_many(const LinkLimit& limit, double per_second, const LinkRates& rates) {
   if (limit.most_per_second > 0 && per_second >= limit.most_per_second)
-    return fmt::format("{:.3g} per second, {:g} are the most", per_second, limit.most_per_second);
+    return fmt::format("{:.3g} per second, limit {:g}", per_second, limit.most_per_second);
   const auto likes = rates.by_counter.find(std::string(limit.key));
   if (per_second < limit.least_per_second || likes == rates.by_counter.end() || likes->second.size() < least_links)
     return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -203,7 +204,7 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
   std::size_t judged = 0;
   for_each_measured(view, [&](int rank, const Observation& seen) {
     for (const Reading& reading : seen.readings) {
-      if (reading.metric != metric || reading.summary.n == 0 || gpu_copy::label_of(reading, "size") != size) continue;
+      if (reading.metric != metric || reading.summary.n == 0 || label_of(reading.where, "size") != size) continue;
       const Reading* capable = gpu_copy::capable_of(seen, reading);
       if (capable == nullptr || capable->summary.median <= 0) continue;
       ++judged;
@@ -217,7 +218,7 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
             [&](const Below& a, const Below& b) { return std::pair(share(a), a.pair) < std::pair(share(b), b.pair); });
   std::vector<Pair> pairs;
   for (const Below& one : below)
-    if (one.pair.to >= 0 && std::find(pairs.begin(), pairs.end(), one.pair) == pairs.end()) pairs.push_back(one.pair);
+    if (one.pair.to >= 0 && !is_in(one.pair, pairs)) pairs.push_back(one.pair);
   const Below& worst = below.front();
   const std::string where = pairs.empty() ? fmt::format("rank {} on {}", worst.pair.from,
                                                         view.ranks[static_cast<std::size_t>(worst.pair.from)].host)

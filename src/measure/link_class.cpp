@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/names.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 
@@ -51,18 +52,10 @@ bool share_cpus(const Spot& a, const Spot& b) {
 
 }  // namespace
 
+constexpr std::string_view link_class_names[] = {"cache", "numa", "node", "network"};
+
 std::string_view to_string(LinkClass link) {
-  switch (link) {
-    case LinkClass::cache:
-      return "cache";
-    case LinkClass::numa:
-      return "numa";
-    case LinkClass::node:
-      return "node";
-    case LinkClass::network:
-      return "network";
-  }
-  return "network";
+  return enum_name(link_class_names, link);
 }
 
 LinkClass class_of(const Spot& a, const Spot& b) {

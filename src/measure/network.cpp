@@ -15,6 +15,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
@@ -82,7 +83,7 @@ Resolved ask_resolver(const std::string& name) {
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     std::string text = address_text(one->ai_addr);
     auto& all = resolved.addresses;
-    if (!text.empty() && std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    if (!text.empty() && !is_in(text, all)) all.push_back(std::move(text));
   }
   ::freeaddrinfo(found);
   if (resolved.addresses.empty()) resolved.error = "no address of a known kind";

@@ -119,7 +119,7 @@ std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
 }
 
 Culprit culprit_of(const NodeView& node) {
-  return {CulpritKind::node, node.host, node.host, -1};
+  return node_culprit(node.host);
 }
 
 Culprit culprit_of(const NodeView& node, const Device& device) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/gpu_backend.hpp"
 #include "measure/node_devices.hpp"
@@ -147,16 +148,11 @@ int owner_for(const std::string& key, const std::vector<RankSight>& ranks, int n
   };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (ranks[i].node != node || std::find(ranks[i].keys.begin(), ranks[i].keys.end(), key) == ranks[i].keys.end())
-      continue;
+    if (ranks[i].node != node || !is_in(key, ranks[i].keys)) continue;
     if (best < 0 || rate(rank) < rate(best)) best = rank;
   }
   if (best >= 0) ++owned[best];
   return best;
-}
-
-bool sees(const RankSight& rank, const std::string& key) {
-  return std::find(rank.keys.begin(), rank.keys.end(), key) != rank.keys.end();
 }
 
 void add_pairs(const std::vector<RankSight>& ranks, const Keys& keys, int node, Schedule& schedule) {
@@ -166,9 +162,9 @@ void add_pairs(const std::vector<RankSight>& ranks, const Keys& keys, int node, 
       if (from == to) continue;
       const int first = schedule.owner(node, from);
       const int second = schedule.owner(node, to);
-      if (sees(ranks[static_cast<std::size_t>(first)], to))
+      if (is_in(to, ranks[static_cast<std::size_t>(first)].keys))
         turns.push_back({first, from, to});
-      else if (sees(ranks[static_cast<std::size_t>(second)], from))
+      else if (is_in(from, ranks[static_cast<std::size_t>(second)].keys))
         turns.push_back({second, from, to});
       else
         ++schedule.apart[static_cast<std::size_t>(node)];
@@ -212,8 +208,7 @@ Schedule schedule_of(const std::vector<RankSight>& ranks, bool with_pairs) {
     Keys keys;
     for (const RankSight& rank : ranks)
       for (const std::string& key : rank.keys)
-        if (rank.node == static_cast<int>(node) && std::find(keys.begin(), keys.end(), key) == keys.end())
-          keys.push_back(key);
+        if (rank.node == static_cast<int>(node) && !is_in(key, keys)) keys.push_back(key);
     std::map<int, int> owned;
     for (const std::string& key : keys)
       schedule.nodes[node].push_back({owner_for(key, ranks, static_cast<int>(node), owned), key, {}});

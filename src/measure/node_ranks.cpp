@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/pci_address.hpp"
@@ -118,7 +119,7 @@ void Tally::add(Sentence sentence, const std::string& host, const std::vector<Cu
     return entry.sentence.reason == sentence.reason && entry.sentence.remedy == sentence.remedy;
   });
   if (found == entries_.end()) found = entries_.insert(entries_.end(), Entry{std::move(sentence), {}, {}});
-  if (std::find(found->hosts.begin(), found->hosts.end(), host) == found->hosts.end()) found->hosts.push_back(host);
+  if (!is_in(host, found->hosts)) found->hosts.push_back(host);
   found->culprits.insert(found->culprits.end(), culprits.begin(), culprits.end());
 }
 
@@ -137,7 +138,7 @@ void Tally::move_to(std::vector<Finding>& findings) {
 }
 
 Culprit culprit_of(const RankView& rank) {
-  return {CulpritKind::rank, fmt::format("rank {}", rank.place->rank), rank.place->host, rank.place->rank};
+  return rank_culprit(rank.place->rank, rank.place->host);
 }
 
 Culprit setting_of(const RankView& rank, std::string_view name) {
@@ -145,7 +146,7 @@ Culprit setting_of(const RankView& rank, std::string_view name) {
 }
 
 Culprit culprit_of(const NodeRanks& node) {
-  return {CulpritKind::node, node.host, node.host, -1};
+  return node_culprit(node.host);
 }
 
 std::string wanted_by(const ExpectedNode& promised, const std::vector<Fact>& facts) {

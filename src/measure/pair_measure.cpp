@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/clock.hpp"
+#include "base/names.hpp"
 #include "measure/pair_verify.hpp"
 
 namespace muster::p2p {
@@ -203,16 +204,10 @@ Result<void> Buffer::pull(std::size_t size) const {
   return on_device_ ? copy(memory_.get(), on_device_.get(), size) : Result<void>();
 }
 
+constexpr std::string_view kind_names[] = {"latency", "bandwidth", "bidirectional"};
+
 std::string_view to_string(Kind kind) {
-  switch (kind) {
-    case Kind::latency:
-      return "latency";
-    case Kind::bandwidth:
-      return "bandwidth";
-    case Kind::bidirectional:
-      return "bidirectional";
-  }
-  return "bidirectional";
+  return enum_name(kind_names, kind);
 }
 
 int fitting_window(int most, double message_s, double cap_s) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
 
@@ -58,11 +59,6 @@ constexpr std::array<std::string_view, 14> choosing_nics = {"MPICH_OFI_NIC_POLIC
                                                             "OMPI_MCA_btl_openib_if_include"};
 
 template <class List>
-bool has(const List& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-template <class List>
 bool starts_with_any(const List& prefixes, std::string_view name) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
@@ -73,7 +69,7 @@ bool is_shared(std::string_view name) {
   if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
   if (looks_secret(name) || pins_to_device(name)) return false;
   if (starts_with_any(private_prefixes, name)) return false;
-  return has(shared_variables, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
+  return is_in(name, shared_variables) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
 }
 
 template <class Predicate>
@@ -92,7 +88,7 @@ std::string harmless(std::string_view value) {
 }  // namespace
 
 bool is_own_variable(std::string_view name) {
-  if (has(torch_variables, name) || has(also_own, name)) return true;
+  if (is_in(name, torch_variables) || is_in(name, also_own)) return true;
   return std::any_of(std::begin(launchers), std::end(launchers), [&](const LauncherVariables& launcher) {
     return name == launcher.rank || name == launcher.world_size || name == launcher.local_rank ||
            name == launcher.local_size;
@@ -123,14 +119,14 @@ Variables shared_variables(const Variables& all) {
 }
 
 bool pins_to_device(std::string_view name) {
-  return has(pinning, name) || has(pinning_nics, name);
+  return is_in(name, pinning) || is_in(name, pinning_nics);
 }
 
 bool choose_nics(const Variables& all) {
   return std::any_of(all.begin(), all.end(), [](const auto& variable) {
     const auto& [name, value] = variable;
     if (name == "UCX_MAX_RNDV_RAILS") return value != "1";
-    return has(pinning_nics, name) || has(choosing_nics, name);
+    return is_in(name, pinning_nics) || is_in(name, choosing_nics);
   });
 }
 

@@ -1,19 +1,12 @@
+#include "base/names.hpp"
 #include "muster/launcher.hpp"
 
 namespace muster {
 
+constexpr std::string_view bind_kind_names[] = {"cores", "node", "none", "masks"};
+
 std::string_view to_string(BindKind kind) {
-  switch (kind) {
-    case BindKind::cores:
-      return "cores";
-    case BindKind::node:
-      return "node";
-    case BindKind::none:
-      return "none";
-    case BindKind::masks:
-      return "masks";
-  }
-  return "";
+  return enum_name(bind_kind_names, kind);
 }
 
 }  // namespace muster

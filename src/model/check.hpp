@@ -13,6 +13,9 @@
 
 namespace muster {
 
+/// nullptr: it has no parameter of that name.
+[[nodiscard]] const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name);
+
 /// How many ranks a node gets.
 struct RanksSpec {
   enum class Kind { per_node, one_per_node, one_per_core, one_per_numa, one_per_gpu };

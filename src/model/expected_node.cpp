@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
+#include "base/names.hpp"
 #include "base/pattern.hpp"
 
 namespace muster {
 
+constexpr std::string_view must_names[] = {"set", "unset", "equal", "differ", "address"};
+
 std::string_view to_string(Must must) {
-  switch (must) {
-    case Must::set:
-      return "set";
-    case Must::unset:
-      return "unset";
-    case Must::equal:
-      return "equal";
-    case Must::differ:
-      return "differ";
-    case Must::address:
-      return "address";
-  }
-  return "";
+  return enum_name(must_names, must);
 }
 
 void soften(const ExpectedNode& node, std::string_view key, Finding& finding) {
@@ -42,7 +34,7 @@ bool is_login_node(const ExpectedNode& node, const std::string& host, bool is_in
 }
 
 bool is_fulfilled(const VariableExpectation& wanted, const std::optional<std::string>& value) {
-  const bool is_one = value && std::find(wanted.values.begin(), wanted.values.end(), *value) != wanted.values.end();
+  const bool is_one = value && is_in(*value, wanted.values);
   switch (wanted.must) {
     case Must::set:
       return value.has_value();

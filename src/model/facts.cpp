@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "base/units.hpp"
 #include "model/plan.hpp"
 
@@ -11,16 +12,21 @@ const std::string* Observation::fact(std::string_view key) const {
   return nullptr;
 }
 
+const std::string* find_label(const Labels& labels, std::string_view key) {
+  for (const auto& [name, value] : labels)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+std::string label_of(const Labels& labels, std::string_view key) {
+  const std::string* value = find_label(labels, key);
+  return value == nullptr ? std::string() : *value;
+}
+
+constexpr std::string_view better_names[] = {"higher", "lower", "neither"};
+
 std::string_view to_string(Better better) {
-  switch (better) {
-    case Better::higher:
-      return "higher";
-    case Better::lower:
-      return "lower";
-    case Better::neither:
-      return "neither";
-  }
-  return "?";
+  return enum_name(better_names, better);
 }
 
 std::string to_string(const RanksSpec& ranks) {

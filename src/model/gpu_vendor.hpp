@@ -84,7 +84,7 @@ struct GpuVendor {
   Terms hwloc_components = {};          ///< of hwloc, that open its libraries
   Terms driver_calls = {};              ///< how names of functions of its driver begin
   Terms library_calls = {};             ///< and of other libraries of its own
-  std::string_view hung_call = {};      ///< remedy for a driver call that did not come back; {0}: the call, {1}: nodes
+  std::string_view hung_call = {};      ///< remedy for a driver call that did not return; {0}: the call, {1}: nodes
 
   // Its commands.
   Terms query_programs = {};             ///< print, and change nothing; the first is the one that remedies name

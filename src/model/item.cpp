@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -32,23 +33,12 @@ std::string taken(Labels& labels, std::string_view key) {
   return value;
 }
 
-const std::string* value_of(const Labels& labels, std::string_view key) {
-  const auto found = std::find_if(labels.begin(), labels.end(), [&](const auto& one) { return one.first == key; });
-  return found == labels.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
+constexpr std::string_view item_kind_names[] = {"node", "device", "link"};
+
 std::string_view to_string(ItemKind kind) {
-  switch (kind) {
-    case ItemKind::node:
-      return "node";
-    case ItemKind::device:
-      return "device";
-    case ItemKind::link:
-      return "link";
-  }
-  return "";
+  return enum_name(item_kind_names, kind);
 }
 
 void ItemNames::add_rank(std::string node, const std::vector<Fact>& facts) {
@@ -86,7 +76,7 @@ std::string ItemNames::device_at(const std::string& node, const std::string& add
 /// Empty: its readings are those of the node.
 std::string ItemNames::device_of(int rank, Labels& labels) const {
   const Rank& of = ranks_[static_cast<std::size_t>(rank)];
-  if (const std::string* address = value_of(labels, "device")) {
+  if (const std::string* address = find_label(labels, "device")) {
     std::string device = device_at(of.node, *address);
     if (!device.empty()) taken(labels, "device");
     return device;
@@ -116,7 +106,7 @@ MeasuredItem ItemNames::item(const std::string& metric, int rank, int peer, Labe
                           : MeasuredItem{ItemKind::device, device, node, {}};
   };
   MeasuredItem mine = named(rank, device_of(rank, labels));
-  if (const std::string* to = value_of(labels, "to")) {
+  if (const std::string* to = find_label(labels, "to")) {
     const std::string device = device_at(mine.node, *to);
     if (device.empty()) return mine;
     taken(labels, "to");

@@ -27,8 +27,8 @@ struct MeasuredItem {
   friend auto operator<=>(const MeasuredItem&, const MeasuredItem&) = default;
 };
 
-/// Names the items of one case. Facts are those that the probe's `told_facts` names; a key may come several times, or
-/// once with its values joined by `; `.
+/// Names the items of one case. Facts are those that the probe's `reported_facts` names; a key may come several times,
+/// or once with its values joined by `; `.
 class ItemNames {
  public:
   /// Index = rank.

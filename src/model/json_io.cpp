@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/lists.hpp"
+
 namespace muster {
 
 std::string JsonPlace::path() const {
@@ -24,7 +26,7 @@ void JsonReader::finish() {
   if (error_ || found_ == object_.size()) return;
   const std::vector<std::string> known(asked_.begin(), asked_.end());
   for (const auto& [key, value] : object_.items())
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
+    if (!is_in(key, known)) {
       const auto shown = printable_line(key, 80);
       return set_error(JsonPlace{&place_, shown}, "is not known" + suggestion(key, known));
     }

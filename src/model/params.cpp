@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/names.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -98,30 +99,12 @@ ParamType item_type(ParamType type) {
   }
 }
 
+constexpr std::string_view param_type_names[] = {
+    "boolean",  "integer",          "real",          "text",          "bytes",
+    "duration", "list of integers", "list of reals", "list of texts", "list of bytes"};
+
 std::string_view to_string(ParamType type) {
-  switch (type) {
-    case ParamType::boolean:
-      return "boolean";
-    case ParamType::integer:
-      return "integer";
-    case ParamType::real:
-      return "real";
-    case ParamType::text:
-      return "text";
-    case ParamType::bytes:
-      return "bytes";
-    case ParamType::duration:
-      return "duration";
-    case ParamType::integer_list:
-      return "list of integers";
-    case ParamType::real_list:
-      return "list of reals";
-    case ParamType::text_list:
-      return "list of texts";
-    case ParamType::bytes_list:
-      return "list of bytes";
-  }
-  return "?";
+  return enum_name(param_type_names, type);
 }
 
 namespace {

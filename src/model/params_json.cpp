@@ -6,6 +6,12 @@
 
 namespace muster {
 
+const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name) {
+  for (const auto& spec : probe.params)
+    if (spec.name == name) return &spec;
+  return nullptr;
+}
+
 namespace {
 
 /// The text of a scalar, the texts of a list.
@@ -21,12 +27,6 @@ Result<std::vector<std::string>> item_texts(const std::string& name, const nlohm
     texts.push_back(item.get<std::string>());
   }
   return texts;
-}
-
-const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name) {
-  for (const auto& spec : probe.params)
-    if (spec.name == name) return &spec;
-  return nullptr;
 }
 
 Error unknown_param(const ProbeSpec& probe, const std::string& name) {

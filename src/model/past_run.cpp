@@ -1,5 +1,6 @@
 #include "model/past_run.hpp"
 
+#include "base/names.hpp"
 #include "model/json.hpp"
 #include "model/report_fields.hpp"
 
@@ -97,16 +98,16 @@ void fields(Io& io, Is<NodeAction> auto& action) {
   io.optional("run_id", action.run_id);
 }
 
+SeriesKey without_nodes(SeriesKey key) {
+  key.item.node.clear();
+  key.item.peer_node.clear();
+  return key;
+}
+
+constexpr std::string_view value_use_names[] = {"basis", "outside", "untimed"};
+
 std::string_view to_string(ValueUse use) {
-  switch (use) {
-    case ValueUse::basis:
-      return "basis";
-    case ValueUse::outside:
-      return "outside";
-    case ValueUse::untimed:
-      return "untimed";
-  }
-  return "";
+  return enum_name(value_use_names, use);
 }
 
 nlohmann::json to_json(const PastRun& run) {

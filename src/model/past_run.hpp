@@ -32,6 +32,9 @@ struct SeriesKey {
   friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
 };
 
+/// Of the same item wherever it is.
+[[nodiscard]] SeriesKey without_nodes(SeriesKey key);
+
 /// One value in one run: the readings of all ranks of its item, folded into one.
 struct PastValue {
   SeriesKey key;

@@ -1,22 +1,14 @@
+#include "base/names.hpp"
 #include "model/json.hpp"
 #include "model/plan_fields.hpp"
 
 namespace muster {
 
+constexpr std::string_view ranks_kind_names[] = {"per-node", "one-per-node", "one-per-core", "one-per-numa",
+                                                 "one-per-gpu"};
+
 std::string_view to_string(RanksSpec::Kind kind) {
-  switch (kind) {
-    case RanksSpec::Kind::per_node:
-      return "per-node";
-    case RanksSpec::Kind::one_per_node:
-      return "one-per-node";
-    case RanksSpec::Kind::one_per_core:
-      return "one-per-core";
-    case RanksSpec::Kind::one_per_numa:
-      return "one-per-numa";
-    case RanksSpec::Kind::one_per_gpu:
-      return "one-per-gpu";
-  }
-  return "";
+  return enum_name(ranks_kind_names, kind);
 }
 
 TypedTexts to_texts(const Params& params) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -20,10 +21,7 @@ bool is_of_series(std::string_view metric, const Labels& where) {
 }
 
 std::string job_shape(const ProbeSpec* probe, ItemKind kind, int nodes, int ranks) {
-  const auto announces = [&](std::string_view key) {
-    return probe != nullptr &&
-           std::find(probe->reported_facts.begin(), probe->reported_facts.end(), key) != probe->reported_facts.end();
-  };
+  const auto announces = [&](std::string_view key) { return probe != nullptr && is_in(key, probe->reported_facts); };
   // `data.device` is where a rank keeps its data while all ranks work together.
   const bool is_of_parts = kind == ItemKind::link || (kind == ItemKind::device && !announces("data.device")) ||
                            (probe != nullptr && probe->subject == Subject::memory);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -32,13 +33,13 @@ bool is_about_rank_0_alone(const Finding& finding) {
   return std::all_of(culprits.begin(), culprits.end(), [](const Culprit& one) { return one.node.empty(); }) &&
          std::count_if(culprits.begin(), culprits.end(),
                        [](const Culprit& one) { return one.kind == CulpritKind::rank; }) == 1 &&
-         std::find(culprits.begin(), culprits.end(), rank_0_culprit()) != culprits.end();
+         is_in(rank_0_culprit(), culprits);
 }
 
 std::string rank_0_remedy(const std::vector<std::string>& hosts) {
   std::vector<std::string> others;
   for (const std::string& host : hosts)
-    if (host != hosts.front() && std::find(others.begin(), others.end(), host) == others.end()) others.push_back(host);
+    if (host != hosts.front() && !is_in(host, others)) others.push_back(host);
   const std::string first = hosts.empty() ? "its node" : printable_line(hosts.front());
   return fmt::format(
       "{}{} (--nodes '{}'): if rank 0 fails there, too, correct what rank 0 alone does in the program, otherwise look "

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
+#include "base/lists.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "muster/report.hpp"
 
@@ -10,38 +13,31 @@ namespace muster {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> verdict_words{"pass", "fail", "unmeasured", "error", "skip"};
-constexpr std::array<std::string_view, 8> culprit_words{"node",    "rank",     "device", "link",
-                                                        "setting", "launcher", "file",   "program"};
+constexpr std::string_view verdict_words[] = {"pass", "fail", "unmeasured", "error", "skip"};
+constexpr std::string_view culprit_words[] = {"node",    "rank",     "device", "link",
+                                              "setting", "launcher", "file",   "program"};
 
-template <class Enum, std::size_t size>
-std::optional<Enum> find_word(const std::array<std::string_view, size>& words, std::string_view text) {
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) return std::nullopt;
-  return static_cast<Enum>(found - words.begin());
-}
-
-constexpr std::array<std::string_view, 17> subject_words{
+constexpr std::string_view subject_words[] = {
     "none",    "node",   "gpus",      "nics",  "interfaces", "masks",      "placement", "mapping", "nearness",
     "devices", "memory", "transport", "links", "data",       "collective", "sums",      "training"};
 
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
-  return verdict_words[static_cast<std::size_t>(verdict)];
+  return enum_name(verdict_words, verdict);
 }
 std::optional<Verdict> parse_verdict(std::string_view text) {
-  return find_word<Verdict>(verdict_words, text);
+  return enum_named<Verdict>(verdict_words, text);
 }
 std::string_view to_string(CulpritKind kind) {
-  return culprit_words[static_cast<std::size_t>(kind)];
+  return enum_name(culprit_words, kind);
 }
 std::optional<CulpritKind> parse_culprit_kind(std::string_view text) {
-  return find_word<CulpritKind>(culprit_words, text);
+  return enum_named<CulpritKind>(culprit_words, text);
 }
 
 std::string_view to_string(Subject subject) {
-  return subject_words[static_cast<std::size_t>(subject)];
+  return enum_name(subject_words, subject);
 }
 
 void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subject) {
@@ -51,21 +47,40 @@ void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subj
 
 Verdict combine(std::span<const Verdict> verdicts) {
   for (const auto worst : {Verdict::fail, Verdict::error, Verdict::unmeasured, Verdict::pass, Verdict::skip})
-    if (std::find(verdicts.begin(), verdicts.end(), worst) != verdicts.end()) return worst;
+    if (is_in(worst, verdicts)) return worst;
   return Verdict::unmeasured;
 }
 
+Verdict combine(Verdict one, Verdict other) {
+  return combine(std::array{one, other});
+}
+
+Culprit node_culprit(std::string node) {
+  return {CulpritKind::node, node, node, -1};
+}
+
+Culprit rank_culprit(int rank, std::string node) {
+  return {CulpritKind::rank, fmt::format("rank {}", rank), std::move(node), rank};
+}
+
+std::string node_of(const Culprit& culprit) {
+  return culprit.node.empty() && culprit.kind == CulpritKind::node ? culprit.name : culprit.node;
+}
+
+Finding make_note(std::string sentence) {
+  return {Verdict::pass, std::move(sentence), {}, {}};
+}
+
 std::string_view to_string(BoundKind kind) {
-  constexpr std::array<std::string_view, 4> words{"reference", "limit", "peers", "history"};
-  return words[static_cast<std::size_t>(kind)];
+  constexpr std::string_view words[] = {"reference", "limit", "peers", "history"};
+  return enum_name(words, kind);
 }
 
 std::string simulated_by(const std::vector<NodeProvenance>& nodes) {
   std::vector<std::string> names;
   for (const NodeProvenance& node : nodes)
     for (const Fact& fact : node.facts)
-      if (fact.key == "simulated" && std::find(names.begin(), names.end(), fact.value) == names.end())
-        names.push_back(fact.value);
+      if (fact.key == "simulated" && !is_in(fact.value, names)) names.push_back(fact.value);
   return human_list(names);
 }
 

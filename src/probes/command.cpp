@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/cpu_mask.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "muster/probe.hpp"
-#include "probes/command/ends.hpp"
+#include "probes/command/exit_status.hpp"
 #include "probes/command/hidden.hpp"
 #include "probes/command/interpreter.hpp"
 #include "probes/command/judge.hpp"
-#include "probes/command/lack.hpp"
+#include "probes/command/missing_program.hpp"
 #include "probes/command/no_reading.hpp"
 #include "probes/command/output.hpp"
 #include "probes/command/patterns.hpp"
@@ -84,7 +85,7 @@ Result<std::unique_ptr<ProbeState>> prepare_command(const PrepareContext& contex
 
 bool wants_python(const Params& params) {
   const std::vector<std::string> words = params.texts("argv");
-  return std::find(words.begin(), words.end(), python_word) != words.end();
+  return is_in(python_word, words);
 }
 
 /// Of a rank that could have started its program, while others could not.

@@ -111,10 +111,6 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
   return nodes;
 }
 
-std::string nodes_word(std::size_t count) {
-  return counted(count, "node");
-}
-
 /// `4 NICs on 1 node: 4x ConnectX-7`, with who saw them.
 std::string reported_of(const visibility::Nodes& nodes, DeviceKind kind) {
   std::map<std::string, int> models;
@@ -131,7 +127,7 @@ std::string reported_of(const visibility::Nodes& nodes, DeviceKind kind) {
   for (const auto& [model, number] : models) list.push_back(fmt::format("{}x {}", number, model));
   const std::vector<std::string> names(sources.begin(), sources.end());
   return fmt::format("{} on {} ({}), seen by {}", counted(count, kind == DeviceKind::gpu ? "GPU" : "NIC"),
-                     nodes_word(nodes.size()), human_list(list), printable_line(human_list(names)));
+                     counted(nodes.size(), "node"), human_list(list), printable_line(human_list(names)));
 }
 
 /// GPUs that belong to other jobs; a pass does not cover them.

@@ -190,8 +190,7 @@ ProbeJudgement judge_environment(const CaseView& view) {
     finding.verdict = Verdict::unmeasured;
     finding.reason =
         fmt::format("rank {} on {} reported nothing on its environment", rank->place->rank, rank->place->host);
-    finding.culprits.push_back(
-        {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), rank->place->host, rank->place->rank});
+    finding.culprits.push_back(rank_culprit(rank->place->rank, rank->place->host));
     finding.remedy = "report this: the observation is incomplete";
     judgement.findings.push_back(std::move(finding));
   }
@@ -202,7 +201,7 @@ ProbeJudgement judge_environment(const CaseView& view) {
     for (const auto& judge_one : {judge_torch, judge_master}) judge_one(seen, judgement);
   } else if (seen.params().text("torch") != "ignored") {
     judgement.findings.push_back(
-        note("torch.distributed's variables are those of all nodes together; --per-node does not judge them"));
+        make_note("torch.distributed's variables are those of all nodes together; --per-node does not judge them"));
   }
   for (const auto& judge_one :
        {judge_differences, judge_settings, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/load_watch.hpp"
 #include "measure/peak_bandwidth.hpp"
@@ -144,7 +145,7 @@ class ComputePart {
     gpu_copy::add_model(gpu, where);
     const auto wanted = context_.params.texts("types");
     for (const NumberType type : all_types) {
-      if (std::find(wanted.begin(), wanted.end(), to_string(type)) == wanted.end()) continue;
+      if (!is_in(to_string(type), wanted)) continue;
       if (!gpu_compute::has_type(gpu.gpus->vendor(), gpu.about(), type) || !bench.can(type)) continue;
       if (const std::string setting = bench.withheld(type); !setting.empty()) {
         seen_.facts.push_back({"withheld", fmt::format("{} {}", to_string(type), setting)});

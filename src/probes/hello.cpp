@@ -100,7 +100,7 @@ Finding wrong_answers(const RankPlace& place, const Observation& seen, int world
   finding.reason = fmt::format("rank {} on {} got {} right answers{}", place.rank, place.host,
                                answers == nullptr ? fmt::format("none of {}", world_size) : printable_line(*answers),
                                fault == nullptr ? std::string() : ": " + printable_line(*fault));
-  finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank});
+  finding.culprits.push_back(rank_culprit(place.rank, place.host));
   finding.remedy =
       "run again with another transport; data that changes on the way points to the network or the MPI library";
   return finding;

@@ -46,7 +46,7 @@ constexpr ParamSpec training_params[] = {
     {"blas",
      ParamType::text,
      "auto",
-     "Who multiplies matrices: a BLAS when there is one, or plain loops.",
+     "Implementation of matrix products: a BLAS if there is one, or plain loops.",
      "auto|plain",
      {},
      {}},
@@ -60,11 +60,11 @@ constexpr ParamSpec training_params[] = {
      1},
     {"reference_steps", ParamType::integer, "100", "Steps that are compared with a single rank's.", {}, 1, 1e6},
     {"checkpoint", ParamType::text, "", "File; empty: a temporary one in rank 0's TMPDIR, removed at the end."},
-    {"resume", ParamType::text, "", "Checkpoint to go on from, read by rank 0; empty: start anew."},
+    {"resume", ParamType::text, "", "Checkpoint to resume, read by rank 0; empty: start anew."},
     {"on",
      ParamType::text,
      "auto",
-     "Who computes; auto: GPUs where every rank has one that runs kernels, else the host.",
+     "Processor; auto: GPUs if every rank has one that runs kernels, else the host.",
      "auto|host|device",
      {},
      {}},
@@ -156,7 +156,7 @@ Result<int> own_threads(RunContext& context, const Topology& topology) {
 
 /// What gradients on GPUs are added up with.
 training::Carrier carrier_of(const p2p::GpuData& gpu) {
-  if (!gpu.is_on_device() || gpu.carriage() == p2p::Carriage::staged) return {};
+  if (!gpu.is_on_device() || gpu.carriage() == p2p::DataPath::staged) return {};
   if (DeviceComm* comm = gpu.carrier()) return {comm, true, true, [comm] { comm->abandon(); }};
   // No MPI guarantees non-blocking sums of GPU memory; Open MPI documents that they do not work.
   return {nullptr, true, false, {}};
@@ -226,7 +226,9 @@ std::span<const ParamSpec> training::params() {
 
 extern const ProbeSpec probe_training{
     .name = "training",
-    .summary = "Data-parallel training of a small network: does it learn, on all ranks the same, as on one alone?",
+    .summary =
+        "Data-parallel training of a small network converges, with the same parameters on all ranks and the losses of "
+        "one rank.",
     .params = training_params,
     .metrics = training_metrics,
     .labels = training_labels,

@@ -73,12 +73,6 @@ std::string device_of(const std::vector<Fact>& facts) {
   return {};
 }
 
-std::string device_in(const Labels& where) {
-  for (const auto& [key, value] : where)
-    if (key == "device") return value;
-  return {};
-}
-
 /// Writes the rows of one case.
 class Table {
  public:
@@ -110,7 +104,7 @@ class Table {
   };
 
   [[nodiscard]] static Words words_of(const MetricRow& row) {
-    return {field(device_in(row.where)),
+    return {field(label_of(row.where, "device")),
             fmt::format("{},{},{}", field(row.metric), field(row.unit), field(label_text(row.where)))};
   }
 
@@ -129,8 +123,7 @@ class Table {
   void write_nodes() {
     for (const auto& item : result_.items) {
       auto& verdict = bad_.try_emplace(key_of(item.node, item.metric, item.where), Verdict::skip).first->second;
-      const Verdict both[] = {verdict, item.verdict};
-      verdict = combine(both);
+      verdict = combine(verdict, item.verdict);
     }
     for (const auto& node : result_.node_rows) {
       const auto name = field(node.node);

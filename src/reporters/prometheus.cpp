@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "muster/reporter.hpp"
 #include "reporters/common/exposition.hpp"
@@ -85,8 +86,7 @@ class Series {
   [[nodiscard]] SeriesLabels labels_of(const CaseResult& result) const {
     std::string swept;
     for (const auto& [name, value] : result.params)
-      if (std::find(result.swept.begin(), result.swept.end(), name) != result.swept.end())
-        swept += fmt::format("{}{}={}", swept.empty() ? "" : " ", name, value);
+      if (is_in(name, result.swept)) swept += fmt::format("{}{}={}", swept.empty() ? "" : " ", name, value);
     return {{"system", result.system.empty() ? report_.system : result.system},
             {"simulated", report_.simulated},
             {"partition", result.partition},

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
@@ -31,11 +32,6 @@ constexpr int most_calls = 3;
 constexpr double most_silence_s = 3;  // where it calls again, something else may have taken the driver's port
 /// No launch lasts that long; younger files may be about to be looked at by a driver.
 constexpr double old_launch_s = 86400;
-
-std::string environment_text(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::string() : std::string(text);
-}
 
 /// A rank's own half of a case: everything until all ranks agree to run.
 struct Prepared {
@@ -463,7 +459,7 @@ std::string library_name(const std::string& library) {
 
 std::string wrong_world(const std::string& library, const std::string& launcher, int size, int asked) {
   const std::string name = library_name(library);
-  const std::string world = fmt::format("the world has {} {}, {} {} asked for", size, size == 1 ? "rank" : "ranks",
+  const std::string world = fmt::format("the world has {} {}, {} {} requested", size, size == 1 ? "rank" : "ranks",
                                         asked, asked == 1 ? "was" : "were");
   // The right launcher with the wrong number: its arguments are to blame, not the match.
   if (launcher == name) return fmt::format("{}: {}", name, world);

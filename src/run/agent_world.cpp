@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "run/agent.hpp"
@@ -175,8 +176,7 @@ std::vector<std::string> find_node_doubts(const std::vector<Introduction>& ranks
 std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
   std::vector<std::string> simulated;
   for (const Introduction& rank : ranks)
-    if (!rank.simulated.empty() && std::find(simulated.begin(), simulated.end(), rank.simulated) == simulated.end())
-      simulated.push_back(rank.simulated);
+    if (!rank.simulated.empty() && !is_in(rank.simulated, simulated)) simulated.push_back(rank.simulated);
   if (!simulated.empty())
     return fmt::format("simulated machine{} {}", simulated.size() == 1 ? "" : "s", human_list(simulated, 3));
   std::map<std::string_view, Machine> machines;
@@ -184,8 +184,7 @@ std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
     Machine& machine = machines[machine_of(rank)];
     machine.cores = machine.cores | rank.cores;
     machine.ranks += 1;
-    if (std::find(machine.hosts.begin(), machine.hosts.end(), rank.host) == machine.hosts.end())
-      machine.hosts.push_back(rank.host);
+    if (!is_in(rank.host, machine.hosts)) machine.hosts.push_back(rank.host);
   }
   std::vector<std::string> doubts;
   for (const auto& entry : machines) {

@@ -9,7 +9,10 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
+#include "base/lists.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
+#include "run/data_network.hpp"
 #include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
@@ -22,8 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view agent_name = "muster-rank";
-constexpr std::array<std::string_view, 6> state_names{"running", "stopped", "uninterruptible",
-                                                      "zombie",  "gone",    "traced"};
+constexpr std::string_view state_names[] = {"running", "stopped", "uninterruptible", "zombie", "gone", "traced"};
 
 std::string kernel_function(int pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/wchan");
@@ -90,7 +92,7 @@ bool is_of_this_launch(int pid, const std::string& tag) {
   if (!environment) return false;
   const auto variables = split(*environment, '\0');
   const std::string secret = fmt::format("{}=", env_tag_secret);
-  return std::find(variables.begin(), variables.end(), fmt::format("{}={}", env_tag, tag)) != variables.end() &&
+  return is_in(fmt::format("{}={}", env_tag, tag), variables) &&
          std::any_of(variables.begin(), variables.end(), [&](const std::string& variable) {
            return variable.starts_with(secret) && is_secret_of(variable.substr(secret.size()), tag);
          });
@@ -118,7 +120,7 @@ std::vector<RankRemains> stopped_without_recorder(const std::string& tag, const 
 }  // namespace
 
 std::string_view to_string(ProcessState state) {
-  return state_names.at(static_cast<std::size_t>(state));
+  return enum_name(state_names, state);
 }
 
 ProcessState state_of(const FlightRecord& record) {
@@ -165,6 +167,7 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   const std::set<std::string> inodes = sockets_in_this_network(listening);
   autopsy.half_greetings = half_greetings_of(connections, inodes);
   autopsy.losses = losses_of(connections, inodes);
+  autopsy.places = network_places();
   return autopsy;
 }
 
@@ -216,8 +219,7 @@ Phase phase_named(const std::string& name) {
 }
 
 ProcessState state_named(const std::string& name) {
-  for (std::size_t i = 0; i < state_names.size(); ++i)
-    if (state_names[i] == name) return static_cast<ProcessState>(i);
+  if (const auto state = enum_named<ProcessState>(state_names, name)) return *state;
   throw std::invalid_argument("no process state is called \"" + printable_line(name, 40) + "\"");
 }
 
@@ -282,7 +284,8 @@ json to_json(const NodeAutopsy& autopsy) {
               {"stopped_daemon", autopsy.stopped_daemon},
               {"ranks", std::move(ranks)},
               {"half_greetings", to_json(autopsy.half_greetings)},
-              {"losses", to_json(autopsy.losses)}};
+              {"losses", to_json(autopsy.losses)},
+              {"places", to_json(autopsy.places)}};
   if (const auto& caller = autopsy.foreign_caller)
     object["foreign_caller"] = {{"port", caller->port}, {"user", caller->user}};
   return object;
@@ -300,6 +303,8 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
     autopsy.half_greetings = half_greetings_from_json(object.at("half_greetings"));
     autopsy.losses = path_losses_from_json(object.at("losses"));
+    if (!object.at("places").is_array()) throw std::invalid_argument("places is not an array");
+    autopsy.places = places_from_json(object.at("places"));
     if (const auto caller = object.find("foreign_caller"); caller != object.end())
       autopsy.foreign_caller = ForeignCaller{integer(*caller, "port", 1), integer(*caller, "user", 0U)};
     return autopsy;

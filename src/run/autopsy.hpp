@@ -14,6 +14,7 @@
 #include "run/init_failure.hpp"
 #include "run/lost_node.hpp"
 #include "run/lost_packets.hpp"
+#include "run/network_place.hpp"
 
 namespace muster {
 
@@ -52,6 +53,7 @@ struct NodeAutopsy {
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
   HalfGreetings half_greetings = {};                 ///< that these received from other hosts, and users sent to them
   std::vector<PathLoss> losses = {};                 ///< of their connections to other addresses
+  std::vector<NetworkPlace> places = {};             ///< addresses by which other nodes may reach it
 };
 
 /// What has become of the process that wrote it.

@@ -1,7 +1,9 @@
 // Which nodes a report blames so surely that they may be taken out of service for it. Part of node_actions.
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/node_actions.hpp"
 
@@ -11,47 +13,21 @@ namespace {
 
 /// Of what a rank does wrong here its node is the cause; elsewhere it may be its program or how it was started.
 bool is_work_of_node(Subject subject) {
-  switch (subject) {
-    case Subject::node:
-    case Subject::gpus:
-    case Subject::nics:
-    case Subject::devices:
-    case Subject::memory:
-    case Subject::links:
-    case Subject::data:
-    case Subject::collective:
-    case Subject::sums:
-    case Subject::training:
-      return true;
-    default:
-      return false;
-  }
+  return is_in(subject,
+               std::array{Subject::node, Subject::gpus, Subject::nics, Subject::devices, Subject::memory,
+                          Subject::links, Subject::data, Subject::collective, Subject::sums, Subject::training});
 }
 
 /// What the job chose, not the machine.
 bool is_setting(Subject subject) {
-  switch (subject) {
-    case Subject::interfaces:
-    case Subject::masks:
-    case Subject::placement:
-    case Subject::mapping:
-    case Subject::nearness:
-    case Subject::transport:
-      return true;
-    default:
-      return false;
-  }
-}
-
-std::string node_of(const Culprit& culprit) {
-  return culprit.node.empty() && culprit.kind == CulpritKind::node ? culprit.name : culprit.node;
+  return is_in(subject, std::array{Subject::interfaces, Subject::masks, Subject::placement, Subject::mapping,
+                                   Subject::nearness, Subject::transport});
 }
 
 std::vector<std::string> nodes_of(const Finding& finding) {
   std::vector<std::string> nodes;
   for (const auto& culprit : finding.culprits)
-    if (const auto node = node_of(culprit); !node.empty() && std::find(nodes.begin(), nodes.end(), node) == nodes.end())
-      nodes.push_back(node);
+    if (const auto node = node_of(culprit); !node.empty() && !is_in(node, nodes)) nodes.push_back(node);
   return nodes;
 }
 
@@ -65,7 +41,7 @@ std::string doubt(const CaseResult& result, const Finding& finding, std::size_t 
     if (culprit.kind != CulpritKind::rank) return fmt::format("it blames a {}", to_string(culprit.kind));
     if (!is_work_of_node(finding.subject)) return "it blames a rank, which its program may have ended";
   }
-  if (nodes > 1) return fmt::format("it blames {} nodes at once, and any of them may be well", nodes);
+  if (nodes > 1) return fmt::format("it blames {} nodes at once, and some of them may be healthy", nodes);
   return "";
 }
 

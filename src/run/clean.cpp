@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/file_owner.hpp"
+#include "base/lists.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
@@ -134,7 +135,7 @@ struct Remains {
 std::vector<Named> others_of(const Remains& remains) {
   std::vector<Named> others = group_members(remains.records);
   for (const Named& one : programs_of(remains.tag, remains.options.launcher_has_ended))
-    if (std::find(others.begin(), others.end(), one) == others.end()) others.push_back(one);
+    if (!is_in(one, others)) others.push_back(one);
   for (const Named& one : daemons_of(remains.options.launcher, remains.asked_s)) others.push_back(one);
   return others;
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -94,7 +95,7 @@ std::vector<NetworkCall> calls_of(const std::vector<NetworkPlace>& own,
     const NetworkCall one{from, to, false};
     const bool is_own =
         std::any_of(own.begin(), own.end(), [&](const NetworkPlace& place) { return place.address == to; });
-    if (!is_own && std::find(calls.begin(), calls.end(), one) == calls.end()) calls.push_back(one);
+    if (!is_own && !is_in(one, calls)) calls.push_back(one);
   };
   for (const NetworkPlace& place : own) {
     const std::string& from = place.address;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
 #include "system/system.hpp"
@@ -50,11 +51,7 @@ Error ambiguous(const std::vector<SystemMatch>& found) {
 }  // namespace
 
 Surroundings these_surroundings() {
-  const auto variable = [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
-  return {variable, "/", host_name()};
+  return {environment_variable, "/", host_name()};
 }
 
 std::vector<SystemMatch> matching_systems(std::span<const SystemProfile> systems, const Surroundings& here) {
@@ -79,7 +76,7 @@ Result<SystemMatch> choose_system(std::span<const SystemProfile> systems, const 
   std::vector<std::string> known;
   for (const auto& system : systems) {
     if (system.name == (wanted.empty() ? "generic" : wanted))
-      return SystemMatch{&system, wanted.empty() ? "no other profile matches" : "it was asked for"};
+      return SystemMatch{&system, wanted.empty() ? "no other profile matches" : "it was requested"};
     known.push_back(system.name);
   }
   if (!wanted.empty())

@@ -19,6 +19,9 @@ namespace muster {
 
 namespace {
 
+// The launcher asks its daemons to end over the network that has lost them; the remote shell ends them.
+constexpr double cut_off_grace_s = 1;
+
 /// A launcher listens at a few; more would be another program.
 std::vector<std::string> ports_option(const std::set<int>& ports) {
   constexpr std::size_t most_ports = 16;
@@ -92,10 +95,10 @@ void LaunchDiagnosis::look_for_callers(HalfGreetings here, Inspection& inspectio
 }
 
 std::vector<LostNode> LaunchDiagnosis::lost_to_the_network(const Inspection& inspection) {
-  std::vector<std::string> nodes;
+  std::vector<NodePlaces> places;
   for (const NodeAutopsy& node : inspection.seen)
-    if (node.answered) nodes.push_back(node.node);
-  return look_at_networks(loop_, remote_, nodes, options_.networks);
+    if (node.answered) places.push_back({node.node, node.places});
+  return look_at_networks(loop_, remote_, options_.networks, std::move(places));
 }
 
 std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) {
@@ -164,7 +167,7 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
     launcher = process_status(launch.pid());
     ports = listening_ports(launch.pid());
   }
-  launch.stop(grace);
+  launch.stop(inspection.cut_off.empty() ? grace : std::min(grace, cut_off_grace_s));
   std::vector<std::string> answering;
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <span>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
 #include "run/per_node.hpp"
@@ -81,7 +82,7 @@ Explained ended_by_scheduler(const FailureContext& context) {
   if (notice.node.empty())
     finding.verdict = Verdict::unmeasured;
   else
-    finding.culprits.push_back({CulpritKind::node, notice.node, notice.node, -1});
+    finding.culprits.push_back(node_culprit(notice.node));
   finding.subject = Subject::node;
   return finding;
 }
@@ -144,8 +145,8 @@ void name_nodes(const FailureContext& context, Finding& finding) {
   if (std::any_of(finding.culprits.begin(), finding.culprits.end(), has_node)) return;
   std::vector<std::string> nodes;
   for (const SeenRank& rank : context.alive())
-    if (std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end()) nodes.push_back(rank.node);
-  for (const auto& node : nodes) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    if (!is_in(rank.node, nodes)) nodes.push_back(rank.node);
+  for (const auto& node : nodes) finding.culprits.push_back(node_culprit(node));
   const bool is_reported = std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return finding.reason.find(node) != std::string::npos;
   });

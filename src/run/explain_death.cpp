@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
 #include "run/per_node.hpp"
@@ -120,8 +121,7 @@ SeenRanks silently_ended(const FailureContext& context) {
   const auto& lost = context.failure.notice.lost_a_peer;
   const bool records_ends = context.failure.launcher != "srun";
   std::erase_if(found, [&](const SeenRank& rank) {
-    return (records_ends && rank.record().is_exit_in_mpi) ||
-           std::find(lost.begin(), lost.end(), rank.record().rank) != lost.end();
+    return (records_ends && rank.record().is_exit_in_mpi) || is_in(rank.record().rank, lost);
   });
   return found.empty() ? all : found;
 }
@@ -278,7 +278,7 @@ namespace {
 
 bool is_listed(const FailureContext& context, const SeenRank& rank) {
   const auto& killed = context.failure.notice.killed;
-  return std::find(killed.begin(), killed.end(), rank.record().rank) != killed.end();
+  return is_in(rank.record().rank, killed);
 }
 
 Finding exited_by_itself(const FailureContext& context, const SeenRanks& who) {

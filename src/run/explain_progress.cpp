@@ -121,7 +121,7 @@ Explained not_started(const FailureContext& context) {
   } else {
     finding.subject = Subject::node;
     finding.reason += ": no rank is on " + human_list(empty);
-    for (const std::string& node : empty) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    for (const std::string& node : empty) finding.culprits.push_back(node_culprit(node));
     finding.remedy = fmt::format("check that the launcher reaches {} and that muster-rank is there", human_list(empty));
     const auto losses = empty.size() == 1 ? loss_words(losses_of(context.failure.nodes), empty.front()) : std::string();
     if (!losses.empty()) {
@@ -193,7 +193,7 @@ Explained unfinished(const FailureContext& context) {
                    "that was built for ofi"};
   return Finding{
       Verdict::fail,
-      fmt::format("{} {} not finished:{}; {} ended as they should", names(living), living.size() == 1 ? "has" : "have",
+      fmt::format("{} {} not finished:{}; {} ended normally", names(living), living.size() == 1 ? "has" : "have",
                   common_place(living), counted(expected - context.ranks.size(), "rank")),
       rank_culprits(living),
       fmt::format("all cases had ended before; see what keeps MPI_Finalize on {}: the MPI itself (another version or "
@@ -230,7 +230,7 @@ std::vector<Culprit> nodes_of_a_driver(const SeenRanks& ranks) {
     if (!is_in_a_call(rank) || rank.record().call.rfind("nccl", 0) == 0) return {};
     const auto is_it = [&](const Culprit& known) { return known.name == rank.node; };
     if (nodes.size() < most && std::none_of(nodes.begin(), nodes.end(), is_it))
-      nodes.push_back({CulpritKind::node, rank.node, rank.node, -1});
+      nodes.push_back(node_culprit(rank.node));
   }
   return nodes;
 }

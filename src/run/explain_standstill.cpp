@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <functional>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
 #include "run/name_lookup.hpp"
@@ -69,7 +70,7 @@ Finding daemons(const FailureContext& context, const SeenRanks& theirs, const st
   for (const SeenRank& rank : theirs) {
     const bool is_beside = is_beside_launcher(context, rank);
     const Culprit culprit{CulpritKind::launcher, is_beside ? "launcher" : "daemon", rank.node, -1};
-    if (std::find(finding.culprits.begin(), finding.culprits.end(), culprit) != finding.culprits.end()) continue;
+    if (is_in(culprit, finding.culprits)) continue;
     finding.culprits.push_back(culprit);
     words.push_back(fmt::format("{} (process {})", rank.node, rank.record().parent));
     if (is_beside) who = "the launcher or its daemon";
@@ -199,7 +200,7 @@ Explained unreachable(const FailureContext& context) {
   const bool is_one = context.silent_nodes.size() == 1;
   for (const NodeAutopsy* node : context.silent_nodes) {
     words.push_back(node->error.empty() ? node->node : fmt::format("{} ({})", node->node, printable_line(node->error)));
-    finding.culprits.push_back({CulpritKind::node, node->node, node->node, -1});
+    finding.culprits.push_back(node_culprit(node->node));
   }
   finding.subject = Subject::node;
   if (is_one) words.front() = context.silent_nodes.front()->node;

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
 
@@ -76,27 +78,16 @@ std::string place_words(const FlightRecord& record) {
   const std::string step = record.step + iteration_words(record) + peer_words(record);
   if (!record.call.empty()) return "in " + record.call + (record.step.empty() ? "" : ", step " + step);
   if (!record.step.empty()) return "in " + step;
-  switch (record.phase) {
-    case Phase::starting:
-      return "in MPI_Init";
-    case Phase::connecting:
-      return "waiting for its work";
-    case Phase::gap:
-      return "between two cases";
-    case Phase::prepare:
-      return "in prepare";
-    case Phase::agreeing:
-      return "waiting until all ranks have prepared";
-    case Phase::running:
-      return "in run";
-    case Phase::gathering:
-      return "handing over its observations";
-    case Phase::finishing:
-      return "in MPI_Finalize";
-    case Phase::finished:
-      return "at its end";
-  }
-  return "";
+  constexpr std::string_view places[] = {"in MPI_Init",
+                                         "waiting for its work",
+                                         "between two cases",
+                                         "in prepare",
+                                         "waiting until all ranks have prepared",
+                                         "in run",
+                                         "handing over its observations",
+                                         "in MPI_Finalize",
+                                         "at its end"};
+  return std::string(enum_name(places, record.phase));
 }
 
 std::string device_words(const SeenRanks& ranks) {
@@ -111,8 +102,8 @@ std::string device_words(const SeenRanks& ranks) {
 namespace {
 
 constexpr std::string_view library_remedy =
-    "{0} of a vendor's library did not come back: look at the kernel log of {1} (dmesg) and at the library's own log, "
-    "and install the libraries of one release";
+    "{0} of a vendor's library did not return: check the kernel log of {1} (dmesg) and the library's own log, and "
+    "install libraries of one release";
 
 /// Of a library of collective operations, which several vendors have with the same functions.
 bool is_collective(std::string_view call) {
@@ -121,7 +112,7 @@ bool is_collective(std::string_view call) {
 
 std::string collective_remedy(const std::string& call, const std::string& nodes) {
   return fmt::format(
-      "{} did not come back: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for {} in the "
+      "{} did not return: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for {} in the "
       "kernel log of {} (dmesg), and see whether {} answers there",
       call, of_all_vendors(&GpuVendor::error_mark, " or "), nodes,
       first_of_all_vendors(&GpuVendor::query_programs, " or "));
@@ -247,7 +238,7 @@ std::vector<Culprit> rank_culprits(const SeenRanks& ranks) {
 std::string nodes_of(const SeenRanks& ranks) {
   std::vector<std::string> nodes;
   for (const SeenRank& rank : ranks)
-    if (std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end()) nodes.push_back(rank.node);
+    if (!is_in(rank.node, nodes)) nodes.push_back(rank.node);
   return human_list(nodes);
 }
 

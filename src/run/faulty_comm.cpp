@@ -9,9 +9,9 @@ namespace muster {
 
 namespace {
 
-class SpoiltSum final : public PendingSum {
+class CorruptedSum final : public PendingSum {
  public:
-  SpoiltSum(std::unique_ptr<PendingSum> sum, std::span<std::byte> out) : sum_(std::move(sum)), out_(out) {}
+  CorruptedSum(std::unique_ptr<PendingSum> sum, std::span<std::byte> out) : sum_(std::move(sum)), out_(out) {}
 
   Result<bool> test() override {
     auto done = sum_->test();
@@ -56,7 +56,7 @@ Result<void> FaultyComm::all_reduce_sum(SumType type, std::span<const std::byte>
 Result<std::unique_ptr<PendingSum>> FaultyComm::start_sum(SumType type, std::span<const std::byte> in,
                                                           std::span<std::byte> out) {
   auto sum = ForwardingComm::start_sum(type, in, out);
-  if (sum) *sum = std::make_unique<SpoiltSum>(std::move(*sum), out);
+  if (sum) *sum = std::make_unique<CorruptedSum>(std::move(*sum), out);
   return sum;
 }
 

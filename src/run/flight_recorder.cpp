@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "run/process_status.hpp"
 #include "run/recorder_layout.hpp"
@@ -21,28 +22,11 @@ namespace muster {
 
 static_assert(sizeof(FlightRecorder::Layout) <= recorder_file_size);
 
+constexpr std::string_view phase_names[] = {"starting", "connecting", "gap",       "prepare", "agreeing",
+                                            "running",  "gathering",  "finishing", "finished"};
+
 std::string_view to_string(Phase phase) {
-  switch (phase) {
-    case Phase::starting:
-      return "starting";
-    case Phase::connecting:
-      return "connecting";
-    case Phase::gap:
-      return "gap";
-    case Phase::prepare:
-      return "prepare";
-    case Phase::agreeing:
-      return "agreeing";
-    case Phase::running:
-      return "running";
-    case Phase::gathering:
-      return "gathering";
-    case Phase::finishing:
-      return "finishing";
-    case Phase::finished:
-      return "finished";
-  }
-  return "unknown";
+  return enum_name(phase_names, phase);
 }
 
 fs::path recorder_folder() {

@@ -45,20 +45,20 @@ constexpr KnownCause known_causes[] = {
      another_mpi_remedy},
     {finds_another_mpi, "the agent finds the library of another MPI where the line starts it", another_mpi_remedy},
     {"Unable to layout tasks", "Slurm can't place the tasks of the line on the CPUs of the step",
-     "lower the numbers in the line (--ntasks-per-node, -c), leave out --hint and --threads-per-core, or ask for whole "
+     "lower the numbers in the line (--ntasks-per-node, -c), leave out --hint and --threads-per-core, or request whole "
      "nodes (--exclusive)"},
     {"have been direct launched using \"srun\"", "the agent's MPI does not support the way in which srun starts it",
      "add --mpi=TYPE to the line (srun --mpi=list prints the types; Open MPI needs pmix), or name an agent that was "
      "built with the MPI of the site with --agent"},
-    {"More processors requested than permitted", "the line asks for more ranks or CPUs than the job has",
-     "lower the numbers in the line (-n, --ntasks-per-node, -c), or ask for a larger job"},
-    {"Only allocated ", "the line asks for more nodes than the job has",
-     "lower the number of nodes in the line (-N), or ask for a larger job"},
+    {"More processors requested than permitted", "the line requests more ranks or CPUs than the job has",
+     "lower the numbers in the line (-n, --ntasks-per-node, -c), or request a larger job"},
+    {"Only allocated ", "the line requests more nodes than the job has",
+     "lower the number of nodes in the line (-N), or request a larger job"},
     {"Requested node configuration is not available", "the job does not have the nodes or resources of the line",
-     "correct the line (scontrol show job prints what the job has), or ask for a larger job"},
-    {"Cannot request more threads per core", "the line asks for more threads per core than the job",
+     "correct the line (scontrol show job prints what the job has), or request a larger job"},
+    {"Cannot request more threads per core", "the line requests more threads per core than the job",
      "leave out --threads-per-core and --hint in the line, or give them to sbatch or salloc, too"},
-    {"not enough slots available", "the line asks for more ranks than there are slots",
+    {"not enough slots available", "the line requests more ranks than there are slots",
      "lower the number of ranks in the line (-n), or add --oversubscribe", false},
     {"processes than cpus on a resource", "the line binds more ranks than a node has cores",
      "lower the number of ranks per node in the line, or add --bind-to none", false},
@@ -186,7 +186,7 @@ std::optional<Finding> explain_binding(const LineFailure& failure) {
         failure.finding,
         fmt::format("Slurm refuses {}{} of the line: {}", kind->what, is_named ? fmt::format(" ({})", value) : "",
                     message),
-        fmt::format("{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for whole nodes "
+        fmt::format("{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and request whole nodes "
                     "(--exclusive)",
                     kind->remedy));
   }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "run/crowded_port.hpp"
@@ -47,9 +48,7 @@ HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
                                   const std::set<std::string>& inodes, const std::set<int>& ports,
                                   bool (*is_foreign)(unsigned user)) {
   HalfGreetings found{hosts, {}, {}, {}};
-  const auto is_own = [&](const std::string& host) {
-    return is_of_one_machine(host) || std::find(hosts.begin(), hosts.end(), host) != hosts.end();
-  };
+  const auto is_own = [&](const std::string& host) { return is_of_one_machine(host) || is_in(host, hosts); };
   for (const TcpConnection& one : connections) {
     if (is_own(one.remote.host)) continue;
     const bool is_of_the_launch = ports.count(one.local.port) > 0 && inodes.count(std::to_string(one.inode)) > 0;

@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/session.hpp"
 
@@ -47,10 +48,6 @@ std::vector<Word> joined(const Argv& words, const std::vector<std::string>& plac
 void note_placeholders(const std::string& text, std::vector<std::string>& names) {
   for (std::sregex_iterator at(text.begin(), text.end(), placeholder()), end; at != end; ++at)
     names.push_back((*at)[1].str());
-}
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// The name of `name=value`; empty: it is another word.
@@ -108,7 +105,7 @@ std::vector<Word> words_of(const SystemProfile& system, const EnvironmentProfile
 Result<void> heed_refusals(const SystemProfile& system, const std::vector<JobOption>& options) {
   for (const auto& partition : system.partitions)
     for (const auto& option : options)
-      if (has(partition.scheduler_refuses, option.name))
+      if (is_in(option.name, partition.scheduler_refuses))
         return fail(ErrorKind::usage,
                     option.place.empty() ? fmt::format("-J {}", printable_line(option.text, 80)) : option.place,
                     fmt::format("{}:{} refuses jobs with {}; leave it out", system.name, partition.name, option.name));
@@ -123,7 +120,7 @@ struct OfProfile {
 
 /// Fails for an option that looks like another one, and that the profile does not have either.
 Result<void> refuse_misspelt(const SchedulerSpec& scheduler, const JobOption& option, const OfProfile& profile) {
-  if (scheduler.meant_option == nullptr || has(profile.options, option.name)) return {};
+  if (scheduler.meant_option == nullptr || is_in(option.name, profile.options)) return {};
   const auto meant = scheduler.meant_option(option.name);
   if (meant.empty()) return {};
   return fail(ErrorKind::usage, fmt::format("-J {}", printable_line(option.text, 80)),
@@ -135,7 +132,7 @@ Result<std::vector<JobOption>> read_chosen(const SchedulerSpec& scheduler, const
                                            const OfProfile& of_profile, Fills& fills) {
   std::vector<JobOption> options;
   for (const auto& word : joined(chosen, {})) {
-    if (const auto name = filled_by(word.text); has(of_profile.placeholders, name)) {
+    if (const auto name = filled_by(word.text); is_in(name, of_profile.placeholders)) {
       fills[name] = word.text.substr(name.size() + 1);
       continue;
     }
@@ -184,7 +181,7 @@ Result<JobChoice> choose_job_options(const SchedulerSpec& scheduler, const Syste
           !complete)
         return tl::unexpected(complete.error());
   for (const auto& [name, value] : fills)
-    if (has(of_wrapper, name)) choice.fills.push_back(name + "=" + value);
+    if (is_in(name, of_wrapper)) choice.fills.push_back(name + "=" + value);
   if (auto taken = heed_refusals(system, choice.options); !taken) return tl::unexpected(taken.error());
   return choice;
 }
@@ -195,7 +192,7 @@ void fill_wrapper(Argv& wrapper, Argv& options) {
   Fills fills;
   std::erase_if(options, [&](const std::string& word) {
     const auto name = filled_by(word);
-    if (!has(names, name)) return false;
+    if (!is_in(name, names)) return false;
     fills[name] = word.substr(name.size() + 1);
     return true;
   });

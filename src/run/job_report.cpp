@@ -38,7 +38,7 @@ CaseResult result_of_job(const SchedulerSpec& scheduler, const RunReport& header
     finding.verdict = Verdict::unmeasured;
     finding.reason = fmt::format("{}: the wait for it was interrupted by {}", finding.reason, back.interrupted);
     const bool is_gone = back.news.status.phase == JobPhase::ended || back.news.status.phase == JobPhase::unknown;
-    finding.remedy = is_gone ? "run it again" : "it may not be gone yet: see the queue, and cancel it there";
+    finding.remedy = is_gone ? "run it again" : "check whether the job is still in the queue, and cancel it there";
   }
   if (back.interrupted.empty() && back.news.status.state == "CANCELLED" && back.news.status.ended_by.empty())
     finding.reason += fmt::format("; {} does not report by whom", scheduler.title);
@@ -58,7 +58,7 @@ CaseResult never_reported(const Case& item, const JobReturn& back) {
   if (!item.unable.empty()) return evaluate_unable(item);
   auto result = describe(item);
   take_finding(result, {Verdict::unmeasured,
-                        fmt::format("job {} ended without a word on this case", back.news.job),
+                        fmt::format("job {} ended without a result of this case", back.news.job),
                         {},
                         "see the reason of job%" + back.news.job + ", and run it again"});
   result.rerun = item.rerun;

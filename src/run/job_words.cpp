@@ -94,7 +94,7 @@ Finding explain_end(const SchedulerSpec& scheduler, const JobNews& news, const s
   std::vector<Culprit> failed;
   for (const auto& node : nodes) {
     if (node.is_usable) continue;
-    failed.push_back({CulpritKind::node, node.node, node.node, -1});
+    failed.push_back(node_culprit(node.node));
     finding.reason += fmt::format(", {} is {}", node.node, node.state);
     if (!node.why.empty()) finding.reason += fmt::format(": {}", node.why);
   }

@@ -13,6 +13,7 @@
 
 #include "base/agent_mark.hpp"
 #include "base/clock.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/given_line.hpp"
@@ -83,18 +84,10 @@ struct Launch::Log {
   explicit Log(AppendFile opened) : file(std::move(opened)) {}
 };
 
+constexpr std::string_view launch_stage_names[] = {"start-up", "gap", "case", "finish"};
+
 std::string_view to_string(LaunchStage stage) {
-  switch (stage) {
-    case LaunchStage::start_up:
-      return "start-up";
-    case LaunchStage::gap:
-      return "gap";
-    case LaunchStage::in_case:
-      return "case";
-    case LaunchStage::finish:
-      return "finish";
-  }
-  return "?";
+  return enum_name(launch_stage_names, stage);
 }
 
 Launch::Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity& identity,
@@ -498,19 +491,20 @@ void Launch::give_up_on_key() {
     if (!unproven_remedy_.empty()) refusal_remedy_ = unproven_remedy_;
     return;
   }
-  refusal_ = "a program called as rank 0 without the key that muster hands to rank 0 on its standard input";
+  refusal_ = "a process connected as rank 0 without the key that muster gives rank 0 on its standard input";
   refusal_remedy_ =
-      "let the launcher hand its standard input to rank 0: leave out options that prevent it (-J), start the launcher "
+      "have the launcher pass its standard input to rank 0: leave out options that prevent it (-J), start the launcher "
       "itself where a script stands in its place, or give the script as the line of --launch; if nothing prevents it, "
-      "something on a node of this launch called in the name of rank 0";
+      "another process on a node of this launch connected in the name of rank 0";
 }
 
 void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from, bool is_proven) {
   const auto hello = decode_hello(frame.payload);
   if (!hello || is_proven_ > is_proven) return;
   if (world_ && is_proven && !is_proven_)
-    refuse("two programs called as rank 0; the first one did not have the key that rank 0 reads on its standard input",
-           "something on a node of this launch called in the name of rank 0; look at what runs there");
+    refuse(
+        "two processes connected as rank 0; the first one did not have the key that rank 0 reads on its standard input",
+        "check what runs on the nodes of this launch: another process connected in the name of rank 0");
   if (world_) return;
   // Of several worlds of size 1, each with a rank 0 of its own, each calls; the refusal that follows ends it.
   wire_ = from;
@@ -582,7 +576,7 @@ std::string Launch::misplaced() const {
                         std::all_of(ranks_on.begin(), ranks_on.end(),
                                     [&](const auto& one) { return one.second == order_.shape.ranks_per_node; });
   if (is_right) return "";
-  return fmt::format("the launcher put ranks elsewhere: {} per node on {} node{} were asked for, there are {}",
+  return fmt::format("the launcher placed the ranks otherwise: {} per node on {} node{} requested, found {}",
                      order_.shape.ranks_per_node, nodes, nodes == 1 ? "" : "s", human_list(ranks_by_host()));
 }
 

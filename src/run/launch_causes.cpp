@@ -134,7 +134,7 @@ std::optional<LaunchOutcome> launcher_killed(const LaunchEvidence& evidence) {
                         fmt::format("the launcher {} was ended by {} during {}", evidence.program, signal_words(signal),
                                     failure.stage == "case" ? failure.case_id : failure.stage),
                         {launcher_culprit(evidence.program)},
-                        "see who ended it; the ranks it had started are gone with it"},
+                        "find out which user or program ended it; its ranks ended with it"},
                        false};
 }
 

@@ -77,7 +77,7 @@ Finding explain_lost(const std::vector<LostNode>& lost) {
   for (const LostNode& node : lost) {
     reasons.push_back(node.reason());
     remedies.push_back(node.remedy);
-    finding.culprits.push_back({CulpritKind::node, node.node, node.node, -1});
+    finding.culprits.push_back(node_culprit(node.node));
   }
   finding.reason = join(reasons, "; ");
   finding.remedy = join(remedies, "; ");

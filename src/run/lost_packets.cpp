@@ -218,7 +218,7 @@ std::optional<Finding> explain_losses(const std::vector<NodeLosses>& nodes) {
   LossyNode node = lossiest_node(nodes, pairs);
   if (is_lossy(node.count, all) && can_compare(node.count, all) && node.is_more_than_a_link(pairs)) {
     // With the links, no node is drained: what other users send can overload its link.
-    std::vector<Culprit> culprits{{CulpritKind::node, node.node, node.node, -1}};
+    std::vector<Culprit> culprits{node_culprit(node.node)};
     culprits.insert(culprits.end(), node.links.begin(), node.links.end());
     return lossy(fmt::format("connections of {} to {} lose packets: {}", node.node, human_list(node.partners, 4),
                              share_words(node.count)),

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint16_t silent_port = 9;  // discard: nothing listens there, and what refuses is there
 constexpr double calls_s = 1.3;           // of a call, with one repetition of a lost packet after 1 s
-constexpr double ask_places_s = 5;
+constexpr double answer_s = 5;
 
 std::string text_of(const sockaddr* address) {
   char text[INET_ADDRSTRLEN] = {};
@@ -115,15 +115,6 @@ nlohmann::json answer_in(const NodeAnswer& answer) {
   return nlohmann::json::parse(answer.answered ? last_object(answer.out) : "", nullptr, false);
 }
 
-std::vector<NodePlaces> ask_for_places(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes) {
-  std::vector<NodePlaces> places;
-  for (const auto& answer : ask_nodes(loop, reach, nodes, {"network"}, ask_places_s)) {
-    const auto json = answer_in(answer);
-    if (json.is_object() && json.contains("places")) places.push_back({answer.node, places_from_json(json["places"])});
-  }
-  return places;
-}
-
 std::vector<NetworkCall> calls_in(const nlohmann::json& json) {
   std::vector<NetworkCall> calls;
   if (!json.is_object() || !json.contains("calls") || !json["calls"].is_array()) return calls;
@@ -137,10 +128,9 @@ std::vector<NetworkCall> calls_in(const nlohmann::json& json) {
 
 }  // namespace
 
-std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes,
-                                       const NetworkChoice& choice, std::vector<NodePlaces> places) {
-  if (nodes.size() < 2) return {};
-  if (places.empty()) places = ask_for_places(loop, reach, nodes);
+std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach, const NetworkChoice& choice,
+                                       std::vector<NodePlaces> places) {
+  if (places.size() < 2) return {};
   keep_chosen(choice, places);
   Argv words{"network"};
   for (const auto& network : shared_networks(places)) words.push_back("--among=" + compress_hostlist(network));
@@ -149,7 +139,7 @@ std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach, cons
   std::vector<std::string> asked;
   for (const NodePlaces& one : places) asked.push_back(one.node);
   std::vector<NetworkCall> calls;
-  for (const auto& answer : ask_nodes(loop, reach, asked, words, calls_s + ask_places_s, calls_s + 1.5)) {
+  for (const auto& answer : ask_nodes(loop, reach, asked, words, calls_s + answer_s, calls_s + 1.5)) {
     auto of_node = calls_in(answer_in(answer));
     keep_own_calls(places, answer.node, of_node);
     calls.insert(calls.end(), of_node.begin(), of_node.end());

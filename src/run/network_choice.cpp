@@ -56,11 +56,6 @@ std::string hydra_interface(const Argv& options) {
 
 }  // namespace
 
-std::string own_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 NetworkChoice choose_networks(const std::vector<std::string>& of_profile, const std::optional<GivenLine>& line,
                               const Argv& launcher_options, std::string (*variable)(const char* name)) {
   if (!of_profile.empty()) return {of_profile, {}};

@@ -28,7 +28,6 @@ struct NetworkChoice {
 [[nodiscard]] NetworkChoice choose_networks(const std::vector<std::string>& of_profile,
                                             const std::optional<GivenLine>& line, const Argv& launcher_options,
                                             std::string (*variable)(const char* name));
-[[nodiscard]] std::string own_variable(const char* name);
 
 /// Leaves the places in the chosen networks. Where `only` names none that any node has (a misspelt name), it does not
 /// count; where no node has an interface that one of `devices` names, all networks do. Pure.

@@ -66,14 +66,13 @@ std::string hindrance(const NodeService* node) {
 std::string too_many(std::size_t wanted, std::size_t blamed, int out_already, std::size_t took_part, int most) {
   if (static_cast<int>(wanted) + out_already > most)
     return fmt::format(
-        "no node is drained: {} would be{}, and --max-drain is {}; so many at once are hardly bad by "
-        "themselves: look for what they share",
+        "no node is drained: {} would be{}, and --max-drain is {}; look for a common cause: so many faults at once are "
+        "seldom independent",
         wanted, out_already > 0 ? fmt::format(" beside the {} that muster has drained", out_already) : "", most);
   if (took_part > 1 && 2 * blamed > took_part)
     return fmt::format(
-        "no node is drained: {} of the {} that took part are blamed, more than half; that is hardly their "
-        "own fault: look for what they share",
-        blamed, took_part);
+        "no node is drained: {} of the {} nodes of the run are blamed, more than half; look for a common cause", blamed,
+        took_part);
   return "";
 }
 
@@ -85,7 +84,7 @@ bool was_asked_for(const RunReport& report, const NodeService& node) {
   });
 }
 
-void plan_drains(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish,
+void plan_drains(const RunReport& report, std::span<const NodeService> nodes, const ActionRequest& request,
                  ActionPlan& plan) {
   std::vector<WantedAction> drains;
   const auto blamed = nodes_to_blame(report, plan.left_alone);
@@ -101,7 +100,7 @@ void plan_drains(const RunReport& report, std::span<const NodeService> nodes, co
   }
   if (drains.empty()) return;
   plan.refusal = too_many(drains.size(), blamed.size(), drained_by_muster(nodes), nodes_that_took_part(report).size(),
-                          wish.most_drained);
+                          request.most_drained);
   if (plan.refusal.empty()) plan.actions.insert(plan.actions.end(), drains.begin(), drains.end());
 }
 
@@ -170,18 +169,18 @@ int drained_by_muster(std::span<const NodeService> nodes) {
 std::string refuse_all(const RunReport& report) {
   const auto simulated = report.simulated.empty() ? simulated_by(report.nodes) : report.simulated;
   if (!simulated.empty())
-    return fmt::format("nothing is done: nodes only pretended to be {}", printable_line(simulated, 80));
+    return fmt::format("nothing is done: the nodes were simulated as {}", printable_line(simulated, 80));
   if (!report.interrupted.empty())
     return fmt::format("nothing is done: the run was ended by {}", printable_line(report.interrupted, 40));
   return "";
 }
 
-ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish) {
+ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes, const ActionRequest& request) {
   ActionPlan plan;
   plan.refusal = refuse_all(report);
   if (!plan.refusal.empty()) return plan;
-  if (wish.drain_failed) plan_drains(report, nodes, wish, plan);
-  if (wish.resume_passed) plan_resumes(report, nodes, plan);
+  if (request.drain_failed) plan_drains(report, nodes, request, plan);
+  if (request.resume_passed) plan_resumes(report, nodes, plan);
   return plan;
 }
 

@@ -18,7 +18,7 @@ enum class ActionKind : std::uint8_t { drain, resume };
 [[nodiscard]] std::string_view to_string(ActionKind kind);
 
 /// What may be done. Nothing, unless given.
-struct ActionWish {
+struct ActionRequest {
   bool drain_failed = false;
   bool resume_passed = false;
   int most_drained = 2;  ///< nodes that may be out of service by muster at any time, those of earlier runs included
@@ -63,7 +63,7 @@ struct Blame {
 
 /// `nodes`: all that the batch system has.
 [[nodiscard]] ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes,
-                                      const ActionWish& wish);
+                                      const ActionRequest& request);
 
 /// Nodes that muster has drained, in any user's run, also where the reason was changed since.
 [[nodiscard]] int drained_by_muster(std::span<const NodeService> nodes);

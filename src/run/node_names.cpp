@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/per_node.hpp"
 #include "run/remote_exec.hpp"
@@ -81,7 +82,7 @@ Names shared_names(const std::vector<std::string>& asked, const World& world) {
   for (const std::string_view name : seen) {
     const std::string_view host = name.substr(0, name.find('.'));
     if (host == name || seen.count(host) == 0) continue;
-    const bool is_right = std::find(asked.begin(), asked.end(), name) != asked.end();
+    const bool is_right = is_in(name, asked);
     shared.emplace_back(is_right ? host : name);
   }
   drop_repeated(shared);
@@ -95,9 +96,8 @@ Names renamed_nodes(const std::vector<std::string>& asked, const World& world, c
   for (std::size_t i = 0; i < world.nodes.size(); ++i) {
     const NodeProvenance& node = world.nodes[i];
     const std::string& own = slurm[i];
-    const bool is_shared = std::find(shared.begin(), shared.end(), node.node) != shared.end();
-    if (is_shared && !is_same_node(own, node.node) && std::find(asked.begin(), asked.end(), own) != asked.end())
-      renamed.push_back(own);
+    const bool is_shared = is_in(node.node, shared);
+    if (is_shared && !is_same_node(own, node.node) && is_in(own, asked)) renamed.push_back(own);
   }
   return renamed;
 }
@@ -119,8 +119,7 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
     return std::erase_if(missing, [&](const auto& name) { return have_one_address(name, host); }) > 0;
   });
   Names shared = shared_names(asked, world);
-  std::erase_if(shared,
-                [&](const auto& host) { return std::find(foreign.begin(), foreign.end(), host) != foreign.end(); });
+  std::erase_if(shared, [&](const auto& host) { return is_in(host, foreign); });
   for (const auto& name : renamed_nodes(asked, world, slurm, shared)) missing.push_back(name);
   foreign.insert(foreign.end(), shared.begin(), shared.end());
   if (missing.empty() || foreign.empty()) return {};
@@ -133,7 +132,7 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
                                foreign.size() == 1 ? "" : "s", human_list(foreign));
   if (!shared.empty())
     finding.reason += fmt::format(", as ranks on {} do: several nodes of one name", human_list(shared));
-  for (const auto& name : missing) finding.culprits.push_back({CulpritKind::node, name, name, -1});
+  for (const auto& name : missing) finding.culprits.push_back(node_culprit(name));
   finding.remedy =
       fmt::format("set the host name of {} (hostnamectl) to the requested name, or name the node by its own host name",
                   human_list(missing));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/install_prefix.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "muster/plugin.hpp"
 #include "run/plugin_file.hpp"
@@ -153,7 +154,7 @@ bool is_new(const fs::path& file, std::vector<fs::path>& seen) {
   std::error_code ignored;
   auto real = fs::canonical(file, ignored);
   if (real.empty()) real = file;
-  if (std::find(seen.begin(), seen.end(), real) != seen.end()) return false;
+  if (is_in(real, seen)) return false;
   seen.push_back(std::move(real));
   return true;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/lists.hpp"
+
 namespace muster {
 
 namespace {
@@ -14,9 +16,7 @@ constexpr std::array<std::string_view, 4> night_options{"--lock-file", "--on-fai
 }  // namespace
 
 Argv rerun_by_hand(const Argv& command_line) {
-  const auto is_one_of = [](const auto& known, std::string_view word) {
-    return std::find(known.begin(), known.end(), word) != known.end();
-  };
+  const auto is_one_of = [](const auto& known, std::string_view word) { return is_in(word, known); };
   Argv kept;
   for (std::size_t i = 0; i < command_line.size(); ++i) {
     const std::string_view word = command_line[i];

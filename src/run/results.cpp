@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "evaluate/consequences.hpp"
 #include "evaluate/evaluate.hpp"
@@ -213,8 +214,7 @@ void Results::settle_node(const LostNode& lost) {
   head.check = "node";
   head.summary = "All requested nodes answer.";
   head.nodes = 1;
-  Finding finding{
-      Verdict::fail, lost.reason(), {{CulpritKind::node, lost.node, lost.node, -1}}, lost.remedy, Subject::node};
+  Finding finding{Verdict::fail, lost.reason(), {node_culprit(lost.node)}, lost.remedy, Subject::node};
   if (is_unresolved(lost.why)) finding = unresolved({lost.node});
   head.repetitions = {{1, finding.verdict, finding.reason, 0, -1}};
   settle_extra(std::move(head), finding);
@@ -283,7 +283,7 @@ void Results::publish(CaseResult result) {
 
 void Results::note_case(int case_index, const std::string& note) {
   auto& notes = case_notes_[static_cast<std::size_t>(case_index)];
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  if (!is_in(note, notes)) notes.push_back(note);
 }
 
 void Results::notice(const std::string& line) {
@@ -292,11 +292,11 @@ void Results::notice(const std::string& line) {
 }
 
 void Results::notice_once(const std::string& line) {
-  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) notice(line);
+  if (!is_in(line, report_.notes)) notice(line);
 }
 
 void Results::note_once(const std::string& line) {
-  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) report_.notes.push_back(line);
+  if (!is_in(line, report_.notes)) report_.notes.push_back(line);
 }
 
 void Results::trouble(const std::string& what) {

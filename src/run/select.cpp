@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/where.hpp"
-#include "run/choose.hpp"
+#include "run/case_choice.hpp"
 #include "run/expand.hpp"
 #include "run/settings.hpp"
 
@@ -43,7 +44,7 @@ Result<std::span<const PartitionProfile>> wanted_partitions(const SystemProfile&
 
 Result<void> check_environment(const SystemProfile& system, const std::string& name) {
   const auto known = names(system.environments);
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return {};
+  if (name.empty() || is_in(name, known)) return {};
   if (known.empty())
     return fail(ErrorKind::usage, "--environment", fmt::format("profile {} describes no environment", system.name));
   return unknown("--environment", fmt::format("environment of {}", system.name), name, known);

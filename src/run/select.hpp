@@ -31,7 +31,7 @@ struct SelectOptions {
 
 /// What the binding of a launch depends on.
 struct BindRequest {
-  std::string wish;  ///< Check::bind
+  std::string binding;  ///< Check::bind
   RanksSpec ranks;
   int ranks_per_node = 1;
   bool is_for_line = false;  ///< what `muster bind` would write beside a line of the user's own

@@ -206,7 +206,7 @@ Finding gone_finding(const std::vector<std::string>& missed, const std::map<std:
                   {},
                   "bring the node back or leave it out with --nodes",
                   Subject::node};
-  for (const auto& node : lost) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+  for (const auto& node : lost) finding.culprits.push_back(node_culprit(node));
   return finding;
 }
 
@@ -256,7 +256,7 @@ Task Session::without_barred_cases(Task task) {
   std::erase_if(task.launch.items, [&](const WorkItem& item) {
     if (barred_.count(item.case_index) == 0) return false;
     results_.settle_unlaunched(item, {Verdict::unmeasured,
-                                      "not started again: an earlier repetition brought its launch down",
+                                      "not started again: an earlier repetition ended its launch",
                                       {},
                                       "see the repetition that failed"});
     return true;

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name) {
-  for (const auto& spec : probe.params)
-    if (spec.name == name) return &spec;
-  return nullptr;
-}
 
 struct Setting {
   std::string check;
@@ -81,7 +76,7 @@ class SettingReader {
       const auto* probe = find_among(probes_, check.probe);
       if (probe == nullptr || (setting.check != "*" && check.name != setting.check)) continue;
       for (const auto& name : param_names(*probe))
-        if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+        if (!is_in(name, known)) known.push_back(name);
     }
     const auto whose = setting.check == "*" ? "no check has a" : fmt::format("check {} has no", setting.check);
     return refuse(fmt::format("{} parameter \"{}\"{}", whose, printable_line(setting.param, 60),

@@ -115,7 +115,7 @@ void shape_by_launcher(Case& item, const SelectOptions& options, const Site& sit
   shape.ranks_per_node = options.ranks_per_node.value_or(wanted);
   const bool is_asked = options.ranks_per_node.has_value() || item.ranks.kind == RanksSpec::Kind::per_node;
   const int most = site.launcher_most_ranks;
-  // As many as there are cores, domains or devices is a wish, not a need: one node can do with fewer.
+  // As many as there are cores, domains or devices is a request, not a need: one node can do with fewer.
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
   shape.oversubscribed = shape.ranks_per_node > std::max(1, site.cores);
   bind_case(item, site);

@@ -62,7 +62,7 @@ CaseResult outside_head(const std::string& id) {
   if (head.check == "node" && mark != std::string::npos) {
     const auto node = id.substr(mark + 1);
     head.nodes = 1;
-    head.culprits = {{CulpritKind::node, node, node, -1}};
+    head.culprits = {node_culprit(node)};
   }
   return head;
 }

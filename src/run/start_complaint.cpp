@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/other_mpi.hpp"
 #include "run/rank_complaint.hpp"
@@ -31,10 +32,6 @@ std::string asked_name(std::string_view host, const std::vector<std::string>& no
   const auto found =
       std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) { return is_same_host(host, node); });
   return found == nodes.end() ? "" : *found;
-}
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 /// Open MPI's own words where a variable or an option names a part that it does not have.
@@ -66,16 +63,16 @@ Finding full_nodes(std::string_view standard_error, const std::vector<std::strin
   std::string words;
   for (const std::string_view line : lines(standard_error)) {
     const auto begin = line.find(mark);
-    if (begin == line.npos || !ends_with(trim(line), std::strerror(ENOSPC))) continue;
+    if (begin == line.npos || !trim(line).ends_with(std::strerror(ENOSPC))) continue;
     const auto complaint = line.substr(begin + mark.size());
     const auto colon = complaint.find(": ");
     const std::string node = asked_name(complaint.substr(0, colon), nodes);
-    if (colon == complaint.npos || node.empty() || std::find(names.begin(), names.end(), node) != names.end()) continue;
+    if (colon == complaint.npos || node.empty() || is_in(node, names)) continue;
     const auto what = complaint.substr(colon + 2);
     folder = printable_line(fs::path(what.substr(0, what.find(": "))).parent_path().string(), 200);
     if (names.empty()) words = printable_line(what, 300);
     names.push_back(node);
-    finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.culprits.push_back(node_culprit(node));
     finding.culprits.push_back({CulpritKind::file, folder, node, -1});
   }
   finding.reason = fmt::format("no space left in {} of {}: muster's agent can't start there ({})", folder,
@@ -124,7 +121,7 @@ std::string_view folder_of_notice(std::string_view line, int code, std::string_v
   if (words.substr(0, of_folder.size()) == of_folder) folder = trim(words.substr(of_folder.size()));
   if (words.substr(0, of_error.size()) != of_error) return {};
   const auto of_notice = std::exchange(folder, {});
-  return ends_with(words, std::strerror(code)) ? of_notice : std::string_view();
+  return words.ends_with(std::strerror(code)) ? of_notice : std::string_view();
 }
 
 /// The hosts of all such lines, and of Open MPI's notices of folders for which there was no space.
@@ -148,11 +145,11 @@ Finding blame_folders(const std::vector<std::string_view>& hosts, const std::vec
   for (const std::string_view host : hosts) {
     const std::string node = asked_name(host, nodes);
     const std::string name = node.empty() ? printable_line(host, 80) : node;
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (name.empty() || is_in(name, names)) continue;
     names.push_back(name);
     if (node.empty()) continue;
     finding.verdict = Verdict::fail;
-    finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.culprits.push_back(node_culprit(node));
     finding.culprits.push_back({CulpritKind::file, "TMPDIR", node, -1});
   }
   return finding;
@@ -252,8 +249,8 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     if (colon == words.npos) continue;
     const std::string node = asked_name(words.substr(0, colon), nodes);
     const auto what = words.substr(colon + 2);
-    if (!node.empty() && ends_with(trim(what), std::strerror(ENOSPC))) return full_nodes(standard_error, nodes);
-    const bool is_full = ends_with(trim(what), std::strerror(ENOSPC));
+    if (!node.empty() && trim(what).ends_with(std::strerror(ENOSPC))) return full_nodes(standard_error, nodes);
+    const bool is_full = trim(what).ends_with(std::strerror(ENOSPC));
     const std::string where = node.empty() ? "the node" : node;
     Finding finding{
         Verdict::error, fmt::format("muster's agent can't start on {}", printable_line(words, 400)), {}, ""};

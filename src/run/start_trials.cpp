@@ -165,7 +165,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
   }
   finding.verdict = Verdict::fail;
   finding.reason = fmt::format("no rank starts on {}, and ranks start on the other nodes: {}", human_list(bad, 8), why);
-  for (const auto& node : bad) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+  for (const auto& node : bad) finding.culprits.push_back(node_culprit(node));
   finding.remedy = remedy_for(bad, tried.remedy().empty() ? outcome.finding.remedy : tried.remedy());
   found.is_certain = true;
   return found;

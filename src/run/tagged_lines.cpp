@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
+
 namespace muster {
 
 namespace {
@@ -61,7 +63,7 @@ void TaggedLines::feed(std::span<const char> bytes) {
 }
 
 bool TaggedLines::sign(Task& task, std::string_view node) {
-  if (std::find(task.nodes.begin(), task.nodes.end(), node) == task.nodes.end() && task.nodes.size() < most_names) {
+  if (!is_in(node, task.nodes) && task.nodes.size() < most_names) {
     task.nodes.emplace_back(node);
     if (task.nodes.size() == 1) {
       of_node_[task.nodes.front()].push_back(&task);

@@ -56,8 +56,7 @@ void name_by_reference(const PairTable& table, const DecodeSettings& settings, C
     part.is_both_ways = true;
     std::vector<SeenReading> seen;
     for (const Pair& pair : table.pairs) {
-      for (std::size_t i = pair.begin; i < pair.end; ++i) {
-        const LinkReading& reading = table.readings[i];
+      for (const LinkReading& reading : table.readings_of(pair)) {
         if (reading.class_id != reference.class_id || reading.is_alone) continue;
         seen.push_back({reading.round, expected - reading.speed});
         part.ends.push_back(pair.low);

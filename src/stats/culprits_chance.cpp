@@ -34,20 +34,16 @@ bool is_both(PartKind kind) {
 }
 
 std::vector<RoundMeeting> round_meetings_of(const PairTable& table, const Pair& pair, bool are_both) {
-  std::map<int, std::pair<double, int>> rounds;
+  std::map<int, RunningMean> rounds;
   std::vector<RoundMeeting> meetings;
-  for (std::size_t i = pair.begin; i < pair.end; ++i) {
-    const LinkReading& reading = table.readings[i];
+  for (const LinkReading& reading : table.readings_of(pair)) {
     if (reading.is_alone) continue;
-    if (!are_both) {
+    if (are_both)
+      rounds[reading.round].add(reading.slowness);
+    else
       meetings.push_back({pair.low, pair.high, reading.slowness});
-      continue;
-    }
-    auto& [sum, n] = rounds[reading.round];
-    sum += reading.slowness;
-    ++n;
   }
-  for (const auto& [round, sum] : rounds) meetings.push_back({pair.low, pair.high, sum.first / sum.second});
+  for (const auto& [round, slowness] : rounds) meetings.push_back({pair.low, pair.high, slowness.mean()});
   return meetings;
 }
 
@@ -76,8 +72,7 @@ ClassCounts counts_of(const PairTable& table, const std::vector<SuspectPart>& gr
         counts[class_of(table, pair)].add(meeting.slowness > bound);
       continue;
     }
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (reading.is_alone || !is_of(pair, reading.is_upward, unit, part.kind)) continue;
       counts[reading.class_id].add(reading.slowness > bound);
     }
@@ -136,18 +131,11 @@ class Others {
 /// Of readings alone in the directions that `counts`: their mean, of three or more without the slowest; nullopt: none.
 template <class Filter>
 std::optional<double> mean_alone(const PairTable& table, const Pair& pair, Filter counts) {
-  double sum = 0;
-  double worst = -std::numeric_limits<double>::infinity();
-  int n = 0;
-  for (std::size_t i = pair.begin; i < pair.end; ++i) {
-    const LinkReading& reading = table.readings[i];
-    if (!reading.is_alone || !counts(reading)) continue;
-    sum += reading.slowness;
-    worst = std::max(worst, reading.slowness);
-    ++n;
-  }
-  if (n == 0) return std::nullopt;
-  return n >= 3 ? (sum - worst) / (n - 1) : sum / n;
+  RunningMean alone;
+  for (const LinkReading& reading : table.readings_of(pair))
+    if (reading.is_alone && counts(reading)) alone.add(reading.slowness);
+  if (alone.n == 0) return std::nullopt;
+  return alone.without_largest();
 }
 
 /// Readings alone of pairs, by class: those of a unit, and all others. Not with partners that are slow themselves.
@@ -159,13 +147,8 @@ struct Again {
 /// Few, as a rule: those of suspects.
 std::vector<const Pair*> pairs_with_readings_alone(const PairTable& table) {
   std::vector<const Pair*> pairs;
-  for (const Pair& pair : table.pairs) {
-    const auto begin = table.readings.begin();
-    const bool is_alone =
-        std::any_of(begin + static_cast<std::ptrdiff_t>(pair.begin), begin + static_cast<std::ptrdiff_t>(pair.end),
-                    [](const LinkReading& one) { return one.is_alone; });
-    if (is_alone && !decides_group_alone(table, pair)) pairs.push_back(&pair);
-  }
+  for (const Pair& pair : table.pairs)
+    if (table.was_measured_alone(pair) && !decides_group_alone(table, pair)) pairs.push_back(&pair);
   return pairs;
 }
 
@@ -197,8 +180,7 @@ void propose(const PairTable& table, const SuspectPart& part, const std::vector<
     if (is_across_any(found.groups, pair.low, pair.high)) continue;
     if (is_persistent[static_cast<std::size_t>(pair.other(unit))]) continue;
     double most = -1e300;
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (!reading.is_alone && is_of(pair, reading.is_upward, unit, part.kind)) most = std::max(most, reading.slowness);
     }
     slowest.emplace_back(most, &pair);

@@ -38,16 +38,15 @@ ClassPairs pairs_of_class(const PairTable& table, int class_id) {
   std::vector<double> differences;
   for (std::size_t at = 0; at < table.pairs.size(); ++at) {
     const Pair& pair = table.pairs[at];
-    double sum[2] = {0, 0};
-    int n[2] = {0, 0};
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    RunningMean both;
+    std::array<RunningMean, 2> ways;
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (reading.is_alone || reading.class_id != class_id) continue;
-      sum[reading.is_upward] += reading.speed;
-      ++n[reading.is_upward];
+      both.add(reading.speed);
+      ways[reading.is_upward].add(reading.speed);
     }
-    if (n[0] + n[1] > 0) found.pairs.push_back({at, (sum[0] + sum[1]) / (n[0] + n[1])});
-    if (n[0] > 0 && n[1] > 0) differences.push_back(std::fabs(sum[0] / n[0] - sum[1] / n[1]));
+    if (both.n > 0) found.pairs.push_back({at, both.mean()});
+    if (ways[0].n > 0 && ways[1].n > 0) differences.push_back(std::fabs(ways[0].mean() - ways[1].mean()));
   }
   // Half of the difference of two readings spreads as their mean does.
   found.noise = std::max(least_noise_of_mean, 1.4826 * median(differences).value_or(0) / 2);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/lists.hpp"
 #include "stats/culprits_pairs.hpp"
 #include "stats/stats.hpp"
 
@@ -21,15 +22,10 @@ constexpr std::size_t fewest_of_round = 6;
 std::vector<double> differences(const PairTable& table) {
   std::vector<double> all;
   for (const Pair& pair : table.pairs) {
-    double sum[2] = {0, 0};
-    int n[2] = {0, 0};
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
-      if (reading.is_alone) continue;
-      sum[reading.is_upward] += reading.speed;
-      ++n[reading.is_upward];
-    }
-    if (n[0] > 0 && n[1] > 0) all.push_back(sum[1] / n[1] - sum[0] / n[0]);
+    std::array<RunningMean, 2> ways;
+    for (const LinkReading& reading : table.readings_of(pair))
+      if (!reading.is_alone) ways[reading.is_upward].add(reading.speed);
+    if (ways[0].n > 0 && ways[1].n > 0) all.push_back(ways[1].mean() - ways[0].mean());
   }
   return all;
 }
@@ -99,8 +95,7 @@ double remove_direction(PairTable& table) {
 void remove_trend(PairTable& table) {
   std::vector<int> classes;
   for (const LinkReading& reading : table.readings)
-    if (std::find(classes.begin(), classes.end(), reading.class_id) == classes.end())
-      classes.push_back(reading.class_id);
+    if (!is_in(reading.class_id, classes)) classes.push_back(reading.class_id);
   for (const int class_id : classes) remove_trend_of_class(table, class_id);
 }
 

@@ -39,8 +39,8 @@ SuspectPart part_of(const PairTable& table, const Sides& sides, double bound) {
   std::vector<SeenReading> seen;
   for (const Pair& pair : table.pairs) {
     if (!sides.is_crossing(sides.of(pair.low), sides.of(pair.high))) continue;
-    for (std::size_t i = pair.begin; i < pair.end; ++i)
-      if (!table.readings[i].is_alone) seen.push_back({table.readings[i].round, table.readings[i].slowness});
+    for (const LinkReading& reading : table.readings_of(pair))
+      if (!reading.is_alone) seen.push_back({reading.round, reading.slowness});
   }
   count_readings(part, seen, bound);
   return part;
@@ -186,16 +186,13 @@ std::optional<Sides> group_of_named(const PairTable& table, const DecodeSettings
 
 /// Mean slowness of the direction of a pair that is less slow; nullopt: one was not measured, or one alone.
 std::optional<double> slowness_both_ways(const PairTable& table, const Pair& pair) {
-  std::array<double, 2> sum{};
-  std::array<int, 2> n{};
-  for (std::size_t i = pair.begin; i < pair.end; ++i) {
-    const LinkReading& reading = table.readings[i];
+  std::array<RunningMean, 2> ways;
+  for (const LinkReading& reading : table.readings_of(pair)) {
     if (reading.is_alone) return std::nullopt;
-    sum[reading.is_upward] += reading.slowness;
-    ++n[reading.is_upward];
+    ways[reading.is_upward].add(reading.slowness);
   }
-  if (n[0] == 0 || n[1] == 0) return std::nullopt;
-  return std::min(sum[0] / n[0], sum[1] / n[1]);
+  if (ways[0].n == 0 || ways[1].n == 0) return std::nullopt;
+  return std::min(ways[0].mean(), ways[1].mean());
 }
 
 /// The slowest pairs of which no two share a unit, by more than `bound`; none where one was measured alone.
@@ -245,10 +242,7 @@ bool is_sparsely_measured(const PairTable& table) {
 }
 
 bool decides_group_alone(const PairTable& table, const Pair& pair) {
-  const auto begin = table.readings.begin();
-  return is_sparsely_measured(table) &&
-         std::all_of(begin + static_cast<std::ptrdiff_t>(pair.begin), begin + static_cast<std::ptrdiff_t>(pair.end),
-                     [](const LinkReading& one) { return one.is_alone; });
+  return is_sparsely_measured(table) && std::ranges::all_of(table.readings_of(pair), &LinkReading::is_alone);
 }
 
 bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {

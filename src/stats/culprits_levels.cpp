@@ -66,26 +66,25 @@ double noise_of_means(const std::vector<std::pair<double, int>>& means, double l
 std::map<int, ClassReadings> by_class(const PairTable& table) {
   std::map<int, ClassReadings> classes;
   for (const Pair& pair : table.pairs) {
-    double sum[2] = {0, 0};
-    int n[2] = {0, 0};
+    RunningMean both;
+    std::array<RunningMean, 2> ways;
     ClassReadings* last = nullptr;
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (reading.is_alone) continue;
       last = &classes[reading.class_id];
       last->speeds.push_back(reading.speed);
-      sum[reading.is_upward] += reading.speed;
-      ++n[reading.is_upward];
+      both.add(reading.speed);
+      ways[reading.is_upward].add(reading.speed);
     }
     if (last == nullptr) continue;
     last->units.push_back(pair.low);
     last->units.push_back(pair.high);
-    if (n[0] == 0 || n[1] == 0) continue;
-    last->means.emplace_back((sum[0] + sum[1]) / (n[0] + n[1]), n[0] + n[1]);
-    const double difference = std::fabs(sum[0] / n[0] - sum[1] / n[1]);
+    if (ways[0].n == 0 || ways[1].n == 0) continue;
+    last->means.emplace_back(both.mean(), both.n);
+    const double difference = std::fabs(ways[0].mean() - ways[1].mean());
     // More than a third is a fault of one direction, not noise.
     // Means of several readings differ less than two readings do.
-    const double shrink = std::sqrt((1.0 / n[0] + 1.0 / n[1]) / 2);
+    const double shrink = std::sqrt((1.0 / ways[0].n + 1.0 / ways[1].n) / 2);
     if (difference < slowness_of(1.0 / 3)) last->differences.push_back(difference / shrink);
   }
   for (auto& [id, one] : classes) {
@@ -150,8 +149,7 @@ std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeS
   for (ClassLevel& level : levels) {
     std::vector<double> rest;
     for (const Pair& pair : table.pairs) {
-      for (std::size_t i = pair.begin; i < pair.end; ++i) {
-        const LinkReading& reading = table.readings[i];
+      for (const LinkReading& reading : table.readings_of(pair)) {
         if (reading.is_alone || reading.class_id != level.class_id || !table.is_open(pair, reading)) continue;
         rest.push_back(reading.speed);
       }

@@ -58,8 +58,7 @@ PairEvidence evidence_of(const PairTable& table, const Pair& pair) {
     if (pair.ways[way].is_explained) continue;
     Evidence alone;
     Evidence worst;
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (!reading.is_alone || reading.is_upward != (way == 0)) continue;
       const Evidence one{reading.z, reading.pair_z, reading.slowness, 1};
       if (alone.n == 0 || one.z > worst.z) worst = one;
@@ -115,8 +114,7 @@ SuspectPart link_part(const PairTable& table, const Pair& pair, const Direction&
   part.to = pair.other(part.from);
   part.score = direction.score;
   std::vector<SeenReading> seen;
-  for (std::size_t i = pair.begin; i < pair.end; ++i) {
-    const LinkReading& reading = table.readings[i];
+  for (const LinkReading& reading : table.readings_of(pair)) {
     if (table.is_open(pair, reading) && direction.is_slow[reading.is_upward ? 0 : 1]) {
       seen.push_back({reading.round, reading.slowness});
     }
@@ -234,12 +232,7 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   int repeated = 0;
   for (const Pair& pair : table.pairs) {
     if (!pair.ways[0].is_explained || !pair.ways[1].is_explained) ++open;
-    const auto begin = table.readings.begin();
-    const auto is_alone = [](const LinkReading& one) { return one.is_alone; };
-    if (std::any_of(begin + static_cast<std::ptrdiff_t>(pair.begin), begin + static_cast<std::ptrdiff_t>(pair.end),
-                    is_alone)) {
-      ++repeated;
-    }
+    if (table.was_measured_alone(pair)) ++repeated;
   }
   if (open == 0) return;
   Bounds bounds;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/lists.hpp"
 #include "stats/culprits_pairs.hpp"
 #include "stats/stats.hpp"
 
@@ -31,8 +32,7 @@ struct Cut {
 std::vector<const LinkReading*> open_readings(const PairTable& table, int class_id) {
   std::vector<const LinkReading*> found;
   for (const Pair& pair : table.pairs)
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (!reading.is_alone && reading.class_id == class_id && table.is_open(pair, reading)) found.push_back(&reading);
     }
   return found;
@@ -112,7 +112,7 @@ void explain(PairTable& table, const std::vector<UnitRole>& roles) {
 
 SuspectPart part_of(int unit, const std::vector<UnitRole>& roles, const std::vector<const LinkReading*>& readings,
                     const Cut& where) {
-  const auto has = [&](int way) { return std::find(roles.begin(), roles.end(), UnitRole{unit, way}) != roles.end(); };
+  const auto has = [&](int way) { return is_in(UnitRole{unit, way}, roles); };
   SuspectPart part;
   part.kind = has(0) && has(1) ? PartKind::node : has(0) ? PartKind::sender : PartKind::receiver;
   part.ends = {unit};

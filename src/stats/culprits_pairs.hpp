@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,13 @@ struct PairTable {
   [[nodiscard]] std::span<const std::size_t> pairs_of(int unit) const {
     const auto u = static_cast<std::size_t>(unit);
     return std::span(pair_of).subspan(first[u], first[u + 1] - first[u]);
+  }
+  [[nodiscard]] std::span<const LinkReading> readings_of(const Pair& pair) const {
+    return std::span(readings).subspan(pair.begin, pair.end - pair.begin);
+  }
+  /// Whether the pair was measured again while no other pair was.
+  [[nodiscard]] bool was_measured_alone(const Pair& pair) const {
+    return std::ranges::any_of(readings_of(pair), &LinkReading::is_alone);
   }
   /// False when a unit that was named explains it.
   [[nodiscard]] bool is_open(const Pair& pair, const LinkReading& reading) const {
@@ -153,6 +161,21 @@ void join_roles(std::vector<SuspectPart>& parts);
 [[nodiscard]] double seen_by_counts(const PairTable& table, const DecodeSettings& settings, const Culprits& found);
 /// Links among what is left.
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
+
+/// Of the values that were added.
+struct RunningMean {
+  double sum = 0;
+  double largest = -std::numeric_limits<double>::infinity();
+  int n = 0;
+  void add(double value) {
+    sum += value;
+    largest = std::max(largest, value);
+    ++n;
+  }
+  [[nodiscard]] double mean() const { return sum / n; }
+  /// Of three or more: one of a few may be disturbed.
+  [[nodiscard]] double without_largest() const { return n >= 3 ? (sum - largest) / (n - 1) : mean(); }
+};
 
 /// Meetings, and how many of them are slow.
 struct Count {

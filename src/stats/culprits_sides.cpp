@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
+
 namespace muster::culprits {
 
 namespace {
@@ -23,20 +25,6 @@ constexpr int weight_alone = 3;             ///< meetings in the rounds that one
 constexpr int clear_margin = 2;             ///< misfits by which a unit belongs to a side without doubt
 constexpr double slow_if_chosen = 0.02;     ///< of cells measured alone, by chance
 constexpr std::size_t most_starts = 24;     ///< slow meetings from which a path is looked for
-
-/// Mean slowness of readings; of three or more taken alone, without the slowest one.
-struct MeanSlowness {
-  double sum = 0;
-  double most = 0;
-  int n = 0;
-  void add(double slowness) {
-    most = n > 0 ? std::max(most, slowness) : slowness;
-    sum += slowness;
-    ++n;
-  }
-  [[nodiscard]] double mean() const { return sum / n; }
-  [[nodiscard]] double without_slowest() const { return n >= 3 ? (sum - most) / (n - 1) : mean(); }
-};
 
 /// By unit: meetings that don't fit, were it on that side. `cost`: of not being on side 0, as most units are.
 std::vector<std::array<int, 3>> misfits(const std::vector<Meeting>& meetings, const Sides& sides, int units, int cost) {
@@ -282,7 +270,7 @@ class Placement {
       const bool decides =
           sides_.is_crossing(sides_.of(unit), sides_.of(other)) != sides_.is_crossing(side, sides_.of(other));
       if (other == unit || !decides || certainty < clear_margin) continue;
-      if (std::find(met.begin(), met.end(), other) == met.end()) return other;
+      if (!is_in(other, met)) return other;
       known = other;
     }
     return known;
@@ -313,11 +301,10 @@ std::vector<Meeting> meetings_of(const PairTable& table, std::span<const Suspect
   std::vector<Meeting> meetings;
   for (const Pair& pair : table.pairs) {
     if (is_across_any(groups, pair.low, pair.high)) continue;
-    MeanSlowness together;
-    MeanSlowness alone;
-    std::array<MeanSlowness, 2> ways;
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      const LinkReading& reading = table.readings[i];
+    RunningMean together;
+    RunningMean alone;
+    std::array<RunningMean, 2> ways;
+    for (const LinkReading& reading : table.readings_of(pair)) {
       (reading.is_alone ? alone : together).add(reading.slowness);
       if (!reading.is_alone) ways[reading.is_upward].add(reading.slowness);
     }
@@ -326,7 +313,7 @@ std::vector<Meeting> meetings_of(const PairTable& table, std::span<const Suspect
     if (when == SlowWhen::both_ways && ways[0].n > 0 && ways[1].n > 0)
       slowness = std::min(ways[0].mean(), ways[1].mean());
     // What was measured alone has more weight.
-    const bool is_slow = (alone.n > 0 ? alone.without_slowest() : slowness) > bound;
+    const bool is_slow = (alone.n > 0 ? alone.without_largest() : slowness) > bound;
     meetings.push_back({pair.low, pair.high, is_slow, alone.n > 0, together.n == 0});
   }
   return meetings;

@@ -32,8 +32,7 @@ Lift lift_of(const PairTable& table, int unit, std::span<const ClassNoise> noise
     const Pair& pair = table.pairs[i];
     double one = 0;
     int count = 0;
-    for (std::size_t at = pair.begin; at < pair.end; ++at) {
-      const LinkReading& reading = table.readings[at];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       const auto noise = std::find_if(noises.begin(), noises.end(),
                                       [&](const ClassNoise& known) { return known.class_id == reading.class_id; });
       if (reading.is_alone || !table.is_open(pair, reading) || noise == noises.end()) continue;

@@ -122,8 +122,7 @@ Candidate examine(const PairTable& table, const DecodeSettings& settings, int un
   std::vector<SeenReading> seen;
   for (const std::size_t i : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[i];
-    for (std::size_t at = pair.begin; at < pair.end; ++at) {
-      const LinkReading& reading = table.readings[at];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (reading.is_alone || !table.is_open(pair, reading) || !is_of_role(pair, reading, unit, role)) continue;
       seen.push_back({reading.round, reading.slowness});
     }
@@ -218,8 +217,7 @@ double median_slowness(const PairTable& table, int unit, Role role) {
   std::vector<double> slowness;
   for (const std::size_t i : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[i];
-    for (std::size_t at = pair.begin; at < pair.end; ++at) {
-      const LinkReading& reading = table.readings[at];
+    for (const LinkReading& reading : table.readings_of(pair)) {
       if (!reading.is_alone && table.is_open(pair, reading) && is_of_role(pair, reading, unit, role))
         slowness.push_back(reading.slowness);
     }

@@ -12,12 +12,6 @@ namespace muster {
 
 namespace {
 
-std::string label_of(const Reading& reading, std::string_view key) {
-  for (const auto& [name, value] : reading.where)
-    if (name == key) return value;
-  return "";
-}
-
 /// Sizes by their bytes, in front of what is none.
 std::pair<double, std::string> order_of(const std::string& text) {
   const auto bytes = parse_bytes(text);
@@ -34,7 +28,8 @@ std::string headline(const CaseView& view, const HeadlineSpec& spec) {
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
     for (const Reading& reading : seen->readings)
       if (reading.metric == spec.metric && reading.summary.n > 0 && std::isfinite(reading.summary.median))
-        found[order_of(label_of(reading, spec.by))][label_of(reading, spec.apart)].push_back(reading.summary.median);
+        found[order_of(label_of(reading.where, spec.by))][label_of(reading.where, spec.apart)].push_back(
+            reading.summary.median);
   }
   if (found.empty()) return "";
   const auto& [end, values] = spec.at_largest ? *found.rbegin() : *found.begin();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "base/names.hpp"
 #include "stats/stats.hpp"
 
 namespace muster {
@@ -44,16 +45,10 @@ std::optional<MedianInterval> median_interval(std::span<const double> samples) {
   return MedianInterval{sorted[k - 1], *median(sorted), sorted[sorted.size() - k]};
 }
 
+constexpr std::string_view sampling_end_names[] = {"interval reached", "time cap", "sample cap"};
+
 std::string_view to_string(SamplingEnd end) {
-  switch (end) {
-    case SamplingEnd::precise:
-      return "interval reached";
-    case SamplingEnd::time_cap:
-      return "time cap";
-    case SamplingEnd::sample_cap:
-      return "sample cap";
-  }
-  return "?";
+  return enum_name(sampling_end_names, end);
 }
 
 std::string to_string(const Sampled& sampled) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "base/hostlist.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -68,10 +69,7 @@ Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
 }
 
 Result<std::optional<Allocation>> find_allocation() {
-  return find_allocation([](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  });
+  return find_allocation(environment_variable);
 }
 
 }  // namespace muster

@@ -9,14 +9,13 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "base/names.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-constexpr Binder binders[] = {Binder::launcher, Binder::options, Binder::agent, Binder::line};
 
 Result<void> set_mask(const CpuMask& mask) {
   const int cpus = mask.highest() + 1;
@@ -41,18 +40,10 @@ CpuMask all_cpus() {
 
 }  // namespace
 
+constexpr std::string_view binder_names[] = {"launcher", "options", "agent", "line"};
+
 std::string_view to_string(Binder binder) {
-  switch (binder) {
-    case Binder::launcher:
-      return "launcher";
-    case Binder::options:
-      return "options";
-    case Binder::agent:
-      return "agent";
-    case Binder::line:
-      return "line";
-  }
-  return "?";
+  return enum_name(binder_names, binder);
 }
 
 bool concerns_ranks(const JobBinding& binding, Binder binder) {
@@ -79,9 +70,7 @@ std::string by_rank(const JobBinding& binding, Value value) {
 }
 
 std::optional<Binder> parse_binder(std::string_view text) {
-  for (const Binder binder : binders)
-    if (to_string(binder) == text) return binder;
-  return std::nullopt;
+  return enum_named<Binder>(binder_names, text);
 }
 
 std::optional<std::vector<CpuMask>> parse_masks(const std::string& text) {

@@ -19,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 extern char** environ;
@@ -62,7 +63,7 @@ std::vector<std::string> environment_for(const ChildOptions& options) {
     const std::string_view name = name_of(*entry);
     const bool replaced =
         std::any_of(options.env.begin(), options.env.end(), [&](const auto& set) { return set.first == name; });
-    const bool unwanted = std::find(options.without.begin(), options.without.end(), name) != options.without.end();
+    const bool unwanted = is_in(name, options.without);
     if (!replaced && !unwanted) variables.emplace_back(*entry);
   }
   variables.emplace_back(program_mark);
@@ -123,17 +124,17 @@ std::set<pid_t> children_of_ours() {
 
 /// While it lives, processes that lose their parent become our children instead of init's: a program's helper in a
 /// session of its own would otherwise outlive the case. At the end those that came are killed.
-class Orphanage {
+class ChildReaper {
  public:
-  Orphanage() : before_(children_of_ours()) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
-  ~Orphanage() {
+  ChildReaper() : before_(children_of_ours()) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~ChildReaper() {
     // Killing one hands its children on to us.
     for (int rounds = 0; rounds < 100 && end_those_here(); ++rounds) {
     }
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
-  Orphanage(const Orphanage&) = delete;
-  Orphanage& operator=(const Orphanage&) = delete;
+  ChildReaper(const ChildReaper&) = delete;
+  ChildReaper& operator=(const ChildReaper&) = delete;
 
  private:
   [[nodiscard]] bool end_those_here() const {
@@ -299,7 +300,7 @@ Result<ChildEnd> run_child(const ChildOptions& options) {
   start.output = output.write.number;
   start.error = error.write.number;
   start.parent = ::getpid();
-  const Orphanage orphanage;
+  const ChildReaper orphanage;
   const pid_t pid = ::fork();
   if (pid < 0) return tl::unexpected(not_started(start.program, errno));
   if (pid == 0) become(start);

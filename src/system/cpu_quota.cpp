@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-std::string line_of(const fs::path& file) {
-  const auto text = read_file(file, 1u << 16);
-  return text ? std::string(trim(*text)) : std::string();
-}
 
 /// nullopt: no number, or one below zero, which means no limit.
 std::optional<double> number_of(const std::string& text) {
@@ -25,12 +21,12 @@ std::optional<double> number_of(const std::string& text) {
 /// Version 2: `150000 100000` or `max 100000`.
 std::optional<double> quota_in(const fs::path& folder) {
   std::optional<double> quota, period;
-  if (const auto words = split(line_of(folder / "cpu.max"), ' '); words.size() == 2) {
+  if (const auto words = split(read_line(folder / "cpu.max"), ' '); words.size() == 2) {
     quota = number_of(words[0]);
     period = number_of(words[1]);
   } else {
-    quota = number_of(line_of(folder / "cpu.cfs_quota_us"));
-    period = number_of(line_of(folder / "cpu.cfs_period_us"));
+    quota = number_of(read_line(folder / "cpu.cfs_quota_us"));
+    period = number_of(read_line(folder / "cpu.cfs_period_us"));
   }
   if (!quota || !period || *period <= 0) return std::nullopt;
   return *quota / *period;
@@ -52,7 +48,7 @@ std::optional<CpuQuota> read_cpu_quota(const fs::path& root) {
     if (second == line.npos) continue;
     const std::string controllers(line.substr(first + 1, second - first - 1));
     const auto names = split(controllers, ',');
-    if (!controllers.empty() && std::find(names.begin(), names.end(), "cpu") == names.end()) continue;
+    if (!controllers.empty() && !is_in("cpu", names)) continue;
     // Version 1 mounts a hierarchy by its controllers' names or has a link of the controller's.
     fs::path top = root / "sys/fs/cgroup" / controllers;
     if (std::error_code error; !controllers.empty() && !fs::exists(top, error)) top = root / "sys/fs/cgroup/cpu";

@@ -7,9 +7,7 @@ namespace muster {
 namespace {
 
 CpuMask list_in(const fs::path& file) {
-  const auto text = read_file(file, 1u << 16);
-  const auto mask = text ? CpuMask::parse_list(trim(*text)) : Result<CpuMask>(CpuMask());
-  return mask ? *mask : CpuMask();
+  return CpuMask::parse_list(read_line(file)).value_or(CpuMask());
 }
 
 /// The cpuset of our control group: version 2 (`0::/path`) or 1 (`4:cpuset:/path`); empty when there is none.

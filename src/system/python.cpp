@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "system/child.hpp"
 
@@ -80,7 +81,7 @@ std::vector<std::string> pythons_on_path() {
     const fs::path program = fs::path(folder.empty() ? "." : folder) / "python3";
     std::error_code ignored;
     if (::access(program.c_str(), X_OK) != 0 || fs::is_directory(program, ignored)) continue;
-    if (std::find(found.begin(), found.end(), program.string()) == found.end()) found.push_back(program.string());
+    if (!is_in(program.string(), found)) found.push_back(program.string());
   }
   return found;
 }

@@ -3,25 +3,17 @@
 #include <cstdlib>
 
 #include "base/cpu_mask.hpp"
+#include "base/environment.hpp"
 #include "system/system.hpp"
 
 namespace muster {
-
-namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
-
-}  // namespace
 
 SimulatedLaunch simulated_launch(const fs::path& machine, const fs::path& library, const fs::path& records) {
   std::error_code ignored;
   const CpuMask cpus = node_cpus(machine / "root");
   if (cpus.empty() || !fs::exists(library, ignored)) return {};
-  const std::string others = variable("LD_PRELOAD");
-  const std::string chosen = variable(env_affinity_folder);
+  const std::string others = environment_text("LD_PRELOAD");
+  const std::string chosen = environment_text(env_affinity_folder);
   SimulatedLaunch launch;
   launch.ranks = {{env_affinity_cpus, cpus.list()},
                   {env_affinity_folder, chosen.empty() ? fs::absolute(records).string() : chosen},
@@ -33,7 +25,7 @@ SimulatedLaunch simulated_launch(const fs::path& machine, const fs::path& librar
 }
 
 bool has_simulated_affinity() {
-  return !variable(env_affinity_cpus).empty();
+  return !environment_text(env_affinity_cpus).empty();
 }
 
 void forget_simulated_topology() {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "system/simulated_affinity.hpp"
 
@@ -79,8 +80,8 @@ std::map<std::string, std::string> pairs_of(const nlohmann::json& json, const ch
   return pairs;
 }
 
-/// Variables that the real launcher sets for its ranks, and one of another kind would not. `OMPI_MCA_plm` stays: without
-/// it, no program that uses Open MPI starts on a machine that has neither ssh nor rsh.
+/// Variables that the real launcher sets for its ranks, and one of another kind would not. `OMPI_MCA_plm` stays:
+/// without it, no program that uses Open MPI starts on a machine that has neither ssh nor rsh.
 void forget_launcher() {
   constexpr std::string_view prefixes[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_", "MPI_LOCAL", "MV2_COMM_WORLD_"};
   std::vector<std::string> names;
@@ -127,7 +128,7 @@ std::string name_in(const nlohmann::json& card) {
 void take_interfaces(const nlohmann::json& card, const RankPlace& place, ThisMachine& found) {
   for (const auto& [name, inet] : pairs_of(card, "interfaces", place)) {
     const auto down = texts_of(card, "down");
-    found.interfaces.push_back({name, inet, std::find(down.begin(), down.end(), name) == down.end()});
+    found.interfaces.push_back({name, inet, !is_in(name, down)});
   }
 }
 

@@ -121,7 +121,7 @@ class ForgedAnswers(support.EndToEnd):
         """Then nothing shows which one rank 0 is."""
         run = self.finished(Run, check("hello", probe="hello", ranks=1), "-J=--input=1")
         self.assertEqual((run.status, run.case("hello")["verdict"]), (2, "error"), run.story())
-        self.assertIn("called as rank 0 without the key that muster hands to rank 0 on its standard input", run.case("hello")["reason"])
+        self.assertIn("connected as rank 0 without the key that muster gives rank 0 on its standard input", run.case("hello")["reason"])
 
 
 if __name__ == "__main__":

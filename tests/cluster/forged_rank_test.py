@@ -46,7 +46,7 @@ class AnswersOfRank0(OnNodes):
         """Its standard input may reach no rank, so the first that calls is taken; but not two."""
         run, case = self.forged(nodes=False)
         self.assertEqual((run.status, case["verdict"]), (2, "error"), run.story())
-        self.assertIn("two programs called as rank 0", case["reason"])
+        self.assertIn("two processes connected as rank 0", case["reason"])
 
 
 if __name__ == "__main__":

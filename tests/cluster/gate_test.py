@@ -109,7 +109,7 @@ class OneSlowOneLacking(SixNodes):
         self.assertEqual((run.status, told["verdict"], told["chosen"], told["spare"]), (125, "refused", [], GOOD), run.story())
         self.assertEqual({one["node"]: one["check"] for one in told["not_good"]},
                          {SLOW: "connections", LACKING: "device_visibility"})
-        self.assertIn("refused: 4 of 6 nodes are good, 5 are needed; ask for 1 node more, without nid[003,005]", run.stderr)
+        self.assertIn("refused: 4 of 6 nodes are good, 5 are needed; request 1 node more, without nid[003,005]", run.stderr)
 
     def test_master_addr_never_names_a_rejected_node(self):
         told = ["sh", "-c", "echo $MASTER_ADDR"]

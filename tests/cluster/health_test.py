@@ -104,7 +104,7 @@ class ByHand(support.EndToEnd):
         self.machine("--fault", "gpu_missing")
         done, _ = self.script("health_check")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("nothing is done: nodes only pretended to be lumi-g", done.stdout)
+        self.assertIn("nothing is done: the nodes were simulated as lumi-g", done.stdout)
         self.assertTrue((self.folder / "log" / "health" / "latest" / "report.json").exists())
         # Not drained: the job is not sent away either, or a fault of all nodes would take them all.
         done, _ = self.script("prolog")

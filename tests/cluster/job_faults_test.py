@@ -18,7 +18,7 @@ from support import Run, check  # noqa: E402
 NODES = ("nid001", "nid002", "nid003", "nid004")
 # An option of srun that the job was not granted, and what the report has.
 REFUSED = (("--nodelist=nid004", "the allocation does not have the nodes or resources of this launch"),
-           ("--threads-per-core=2", "the launch asks for more threads per core than the job"),
+           ("--threads-per-core=2", "the launch requests more threads per core than the job"),
            ("--gpus-per-node=99", "Slurm can't give the ranks the GPUs that the job's options name"),
            ("--cpu-bind=mask_cpu:0x8000000000", "Slurm can't bind the ranks to CPUs as the job asks"))
 

@@ -1,5 +1,5 @@
 """Nodes out of service and back, by a real Slurm of four nodes: who is at fault is drained with the reason, and goes back when
-it passes again; what others drained, what is more than the cap, and a dry run change nothing."""
+it passes again; what others drained, what exceeds the cap, and a dry run change nothing."""
 import contextlib
 import json
 import os
@@ -167,7 +167,7 @@ class Night(support.EndToEnd):
         self.assert_own("nid003", run)
 
     def test_a_submitted_run_acts_when_it_is_back(self):
-        """On the login node; the run inside of the job does nothing. Nor does it ask for the lock that this one holds."""
+        """On the login node; the run inside of the job does nothing. Nor does it request the lock that this one holds."""
         run = Run(CLOCKS, "--submit", "--nodes", "4", "--launcher-option=--cpu-bind=none", "--ranks-per-node", "1", "--lock",
                   "--on-fail", "drain", "--max-drain", "1", wrapper=self.cluster.argv_on_login([]),
                   env={**self.cluster.environment(), "MUSTER_SUBMIT_POLL": "0.3s",

@@ -87,7 +87,7 @@ SUBSTITUTED = {
 # What the reader of a page does not have, and why the test does.
 ADDED = {
     "MUSTER_CHECKS": "the shipped checks without those that time something, or take minutes: tests beside this one disturb them",
-    "MUSTER_SUBMIT_POLL": "the job's state is asked for more often, so that tests are short",
+    "MUSTER_SUBMIT_POLL": "the job's state is requested more often, so that tests are short",
     "train, stream, script.py": "programs of the reader's",
     "my_checks/": "two shipped checks with their examples, also as the shipped ones of `muster selftest`: all take minutes",
 }

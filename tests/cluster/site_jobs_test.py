@@ -237,7 +237,7 @@ class Lumi(SiteJob):
         run = self.run_job("-n", "^cpu_affinity$", asks=part)
         case = run.case("cpu_affinity")
         self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
-        self.assertIn("ask for whole nodes (sbatch or salloc --exclusive)", case["remedy"])
+        self.assertIn("request whole nodes (sbatch or salloc --exclusive)", case["remedy"])
         self.assertNotIn("--bind cores", case["remedy"], "where ranks would be far from their GPUs")
         run = self.run_job("-n", "^cpu_affinity$", asks=[*part, "--exclusive"])
         self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)
@@ -303,7 +303,7 @@ class Frontier(SiteJob):
         self.bound_to_cores()
 
     def test_gpu_bind_of_a_step_of_one_task(self):
-        """F21: Slurm leaves that task all GPUs, whatever --gpu-bind asks for."""
+        """F21: Slurm leaves that task all GPUs, whatever --gpu-bind requests."""
         run, case = self.run_line("srun --nodes=1 --ntasks=1 --gpus-per-node=8 --gpu-bind=map_gpu:4", check="environment")
         self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
         self.assertIn('--gpu-bind="map_gpu:4" has no effect on a step of one task: the task has ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7',
@@ -337,7 +337,7 @@ class Perlmutter(SiteJob):
         self.assertIn("far from its GPU", " ".join(self.said.split()), "on the console, too")
 
     def test_in_a_container(self):
-        """--environment shifter, as the page has it for a job that asked for an image."""
+        """--environment shifter, as the page has it for a job that requested an image."""
         image = ["--image=nersc/pytorch:ngc-23.07-v0", "--module=gpu,nccl-2.18"]
         run = self.run_job(command="muster run --environment shifter", directives=image)
         verdicts = {case["check"]: case["verdict"] for case in run.report()["cases"]}

@@ -146,7 +146,7 @@ class AllNodesThere(BelowSlurm):
                 self.assertNotIn("--cpus-per-task", done.stdout)
 
     def test_masks_of_a_profile(self):
-        """Set by slurmstepd for each task, whatever the script around muster asked for its own steps."""
+        """Set by slurmstepd for each task, whatever the script around muster requested for its own steps."""
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
             self.skipTest("this machine has one CPU")

@@ -78,11 +78,11 @@ class Submitted(Undescribed):
         said = self.script("--nodes", "2")
         self.assertIn(f"#SBATCH --gpus-per-node={GPUS}\n", said)
         self.assertIn(f"#SBATCH --ntasks-per-node={GPUS}\n", said)
-        self.assertIn(f"# no profile describes this cluster; by sinfo its nodes have {GPUS} GPUs: the job asks for them with "
+        self.assertIn(f"# no profile describes this cluster; by sinfo its nodes have {GPUS} GPUs: the job requests them with "
                       f"--gpus-per-node={GPUS}, and starts one rank for each\n", said)
         said = self.script("--nodes", "2", "--ranks-per-node", "4")
         self.assertIn("#SBATCH --ntasks-per-node=4\n", said)
-        self.assertIn(f"the job asks for them with --gpus-per-node={GPUS}\n", said)
+        self.assertIn(f"the job requests them with --gpus-per-node={GPUS}\n", said)
 
     def test_what_the_user_asks_for_stays(self):
         said = self.script("-J", "gres=gpu:2", "--ranks-per-node", "2")
@@ -108,7 +108,7 @@ class Submitted(Undescribed):
 
 class InAJob(Undescribed):
     JOB = ("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=1")
-    REASON = r"job \d+ asked for no GPUs, and nid\[001-002\] have 8 GPUs by sinfo"
+    REASON = r"job \d+ requested no GPUs, and nid\[001-002\] have 8 GPUs by sinfo"
 
     def test_none_granted_is_an_error_and_no_skip(self):
         for more in ((), ("--exclusive",)):
@@ -155,7 +155,7 @@ class InAJob(Undescribed):
     def test_with_gpus_the_probe_looks(self):
         run = self.muster("run", "-n", "device_visibility", "--agent", support.AGENT, job=(*self.JOB, f"--gpus-per-node={GPUS}"))
         case, = self.cases(check="device_visibility")
-        self.assertFalse(re.search("asked for no GPUs", case["reason"]), run.stdout + run.stderr)
+        self.assertFalse(re.search("requested no GPUs", case["reason"]), run.stdout + run.stderr)
 
 
 FIT = """[check.fit]

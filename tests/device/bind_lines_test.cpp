@@ -41,7 +41,7 @@ TEST(BindLines, Srun) {
 
 TEST(BindLines, OpenMpiGetsAMappingWhereItSaysTheSame) {
   NodeParts node = blade_with(0);
-  const auto mapping = [&](BindWish wish) { return mpirun_mapping(node, *place_ranks(node, wish)); };
+  const auto mapping = [&](PlacementRequest request) { return mpirun_mapping(node, *place_ranks(node, request)); };
   EXPECT_EQ(mapping({.ranks = 8, .policy = BindPolicy::spread}), "--map-by ppr:2:numa:PE=8 --bind-to core");
   EXPECT_EQ(mapping({.ranks = 4, .policy = BindPolicy::spread, .cores = 3}), "--map-by ppr:1:numa:PE=3 --bind-to core");
   // mpirun would put the second rank of a domain beside the first, not into the next cache.

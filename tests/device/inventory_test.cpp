@@ -137,7 +137,7 @@ TEST(Inventory, FilesThatTheDriversHelperMakesAreNotMissed) {
   std::ofstream(helper) << "";
   ASSERT_EQ(::chmod(helper.c_str(), 04755), 0);
   const auto used = *read_inventory(machine.root().string());
-  EXPECT_EQ(used.files.size(), 1u) << "nvidia-uvm comes when it is asked for";
+  EXPECT_EQ(used.files.size(), 1u) << "nvidia-uvm comes when it is requested";
   EXPECT_EQ(used.devices.at(1).files.at(0).access, FileAccess::missing) << "one of two is a fault";
   fs::remove(machine.root() / "dev/nvidia0");
   const auto unused = *read_inventory(machine.root().string());

@@ -1,5 +1,5 @@
-// Any wish on any node: CPUs come from the allowed set, none twice, and a refusal has a reason that holds. 10,000 cases
-// from a fixed seed.
+// Any request on any node: CPUs come from the allowed set, none twice, and a refusal has a reason that holds. 10,000
+// cases from a fixed seed.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -87,18 +87,18 @@ void restrict_cpus(Chance& chance, NodeParts& node) {
   if (chance.one_in(2)) node.reserved = chance.some_of(node.layout.cpus(), 6);
 }
 
-BindWish any_wish(Chance& chance, const NodeParts& node) {
-  BindWish wish;
-  wish.ranks = 1 + chance.below(14);
-  wish.policy = static_cast<BindPolicy>(chance.below(4));
-  wish.cores = chance.one_in(2) ? 0 : chance.below(4);
-  wish.smt = chance.one_in(2);
-  if (chance.one_in(4)) wish.gpus_per_rank = 1 + chance.below(static_cast<int>(node.gpus.size()) + 1);
-  return wish;
+PlacementRequest any_wish(Chance& chance, const NodeParts& node) {
+  PlacementRequest request;
+  request.ranks = 1 + chance.below(14);
+  request.policy = static_cast<BindPolicy>(chance.below(4));
+  request.cores = chance.one_in(2) ? 0 : chance.below(4);
+  request.smt = chance.one_in(2);
+  if (chance.one_in(4)) request.gpus_per_rank = 1 + chance.below(static_cast<int>(node.gpus.size()) + 1);
+  return request;
 }
 
-bool takes_gpus(const NodeParts& node, const BindWish& wish) {
-  return !node.gpus.empty() && (wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores);
+bool takes_gpus(const NodeParts& node, const PlacementRequest& request) {
+  return !node.gpus.empty() && (request.policy == BindPolicy::gpu || request.policy == BindPolicy::cores);
 }
 
 /// The first number behind `before`; -1: there is none.
@@ -109,7 +109,7 @@ int number_behind(const std::string& text, const std::string& before) {
 
 /// `... of CPUs 0-3, 2 cores can be used, for 3 ranks; ...`: as many, and too few.
 void expect_crowded(const NodeParts& node, const std::string& what, const std::string& place) {
-  const auto from = what.find(" left near to ");
+  const auto from = what.find(" left near ");
   ASSERT_NE(from, what.npos) << what << place;
   const auto of = what.find(": of CPU", from);
   const auto list = what.find(' ', of + 6) + 1;
@@ -120,32 +120,35 @@ void expect_crowded(const NodeParts& node, const std::string& what, const std::s
   EXPECT_LT(cores, number_behind(what, ", for ")) << what << place;
 }
 
-void expect_reason(const NodeParts& node, const BindWish& wish, const std::string& what, const std::string& place) {
+void expect_reason(const NodeParts& node, const PlacementRequest& request, const std::string& what,
+                   const std::string& place) {
   const auto cores = static_cast<int>(free_cores(node.layout, node.usable()).size());
-  if (cores == 0 || wish.ranks > cores || wish.ranks * wish.cores > cores) return;
-  ASSERT_TRUE(takes_gpus(node, wish)) << what << place;
-  if (wish.gpus_per_rank * wish.ranks > static_cast<int>(node.gpus.size()) && wish.gpus_per_rank > 1) return;
+  if (cores == 0 || request.ranks > cores || request.ranks * request.cores > cores) return;
+  ASSERT_TRUE(takes_gpus(node, request)) << what << place;
+  if (request.gpus_per_rank * request.ranks > static_cast<int>(node.gpus.size()) && request.gpus_per_rank > 1) return;
   expect_crowded(node, what, place);
 }
 
-void expect_spread(const NodeParts& node, const BindWish& wish, const Placement& placement, const std::string& place) {
+void expect_spread(const NodeParts& node, const PlacementRequest& request, const Placement& placement,
+                   const std::string& place) {
   std::set<std::string> addresses;
   for (const NearDevice& gpu : node.gpus) addresses.insert(gpu.address);
   std::map<int, int> users;
   std::map<std::string, int> of_address;
   for (const RankPlacement& rank : placement.ranks) {
     const auto gpus = gpus_of(rank);
-    EXPECT_EQ(static_cast<int>(gpus.size()), takes_gpus(node, wish) ? wish.gpus_per_rank : 0) << place;
+    EXPECT_EQ(static_cast<int>(gpus.size()), takes_gpus(node, request) ? request.gpus_per_rank : 0) << place;
     for (const int gpu : gpus) ++users[gpu], ++of_address[node.gpus.at(static_cast<std::size_t>(gpu)).address];
   }
-  if (wish.ranks * wish.gpus_per_rank <= static_cast<int>(node.gpus.size()))
+  if (request.ranks * request.gpus_per_rank <= static_cast<int>(node.gpus.size()))
     for (const auto& [gpu, count] : users) EXPECT_EQ(count, 1) << "GPU " << gpu << place;
-  if (wish.gpus_per_rank == 1 && wish.ranks <= static_cast<int>(addresses.size()))
+  if (request.gpus_per_rank == 1 && request.ranks <= static_cast<int>(addresses.size()))
     for (const auto& [address, count] : of_address) EXPECT_EQ(count, 1) << address << place;
 }
 
-void expect_right(const NodeParts& node, const BindWish& wish, const Placement& placement, const std::string& place) {
-  ASSERT_EQ(placement.ranks.size(), static_cast<std::size_t>(wish.ranks)) << place;
+void expect_right(const NodeParts& node, const PlacementRequest& request, const Placement& placement,
+                  const std::string& place) {
+  ASSERT_EQ(placement.ranks.size(), static_cast<std::size_t>(request.ranks)) << place;
   CpuMask taken;
   const CpuMask allowed = node.may.empty() ? node.layout.cpus() : node.may;
   for (const RankPlacement& rank : placement.ranks) {
@@ -154,23 +157,23 @@ void expect_right(const NodeParts& node, const BindWish& wish, const Placement& 
     const CpuMask whole = node.layout.whole_cores(rank.cpus);
     EXPECT_FALSE(whole.intersects(node.layout.whole_cores(node.reserved))) << place;
     EXPECT_FALSE(whole.intersects(taken)) << place;
-    if (wish.cores > 0) EXPECT_EQ(core_numbers(node.layout, rank.cpus).count(), wish.cores) << place;
-    if (wish.smt) EXPECT_EQ(rank.cpus, whole & node.usable()) << place;
-    if (!wish.smt) EXPECT_EQ(rank.cpus.count(), core_numbers(node.layout, rank.cpus).count()) << place;
+    if (request.cores > 0) EXPECT_EQ(core_numbers(node.layout, rank.cpus).count(), request.cores) << place;
+    if (request.smt) EXPECT_EQ(rank.cpus, whole & node.usable()) << place;
+    if (!request.smt) EXPECT_EQ(rank.cpus.count(), core_numbers(node.layout, rank.cpus).count()) << place;
     taken = taken | whole;
   }
   // A line that counts cores by itself is offered only where it may count all.
   if (node.usable() != node.layout.cpus()) EXPECT_EQ(mpirun_mapping(node, placement), "") << place;
-  expect_spread(node, wish, placement, place);
+  expect_spread(node, request, placement, place);
 }
 
 void expect_one(Chance& chance, const NodeParts& node, const std::string& place) {
-  const BindWish wish = any_wish(chance, node);
-  const auto placement = place_ranks(node, wish);
+  const PlacementRequest request = any_wish(chance, node);
+  const auto placement = place_ranks(node, request);
   if (placement)
-    expect_right(node, wish, *placement, place);
+    expect_right(node, request, *placement, place);
   else
-    expect_reason(node, wish, placement.error().what, place);
+    expect_reason(node, request, placement.error().what, place);
 }
 
 TEST(PlacementAny, NodesThatAreMadeUp) {
@@ -275,14 +278,14 @@ TEST(PlacementAny, SeveralGpusForEachRank) {
   const auto refused = place_ranks(node, {.ranks = 3, .gpus_per_rank = 4});
   ASSERT_FALSE(refused);
   EXPECT_NE(
-      refused.error().what.find("3 ranks with 4 GPUs each are 12, but this node has 8; ask for at most 2 GPUs per "
+      refused.error().what.find("3 ranks with 4 GPUs each are 12, but this node has 8; request at most 2 GPUs per "
                                 "rank, or for 2 ranks"),
       std::string::npos)
       << refused.error().what;
   const auto idle = *place_ranks(node, {.ranks = 2});
   ASSERT_EQ(idle.remarks.size(), 1u);
   EXPECT_EQ(idle.remarks[0],
-            "no rank uses GPUs 2-7, nor any core of NUMA domains 1-3; --gpus-per-rank 4 gives all of them out");
+            "no rank uses GPUs 2-7, nor any core of NUMA domains 1-3; --gpus-per-rank 4 assigns all of them");
 }
 
 }  // namespace

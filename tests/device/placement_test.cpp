@@ -64,14 +64,14 @@ std::vector<int> gpus_of(const Placement& placement) {
   return gpus;
 }
 
-Placement placed(const NodeParts& node, const BindWish& wish) {
-  auto placement = place_ranks(node, wish);
+Placement placed(const NodeParts& node, const PlacementRequest& request) {
+  auto placement = place_ranks(node, request);
   EXPECT_TRUE(placement) << placement.error().what;
   return placement ? *placement : Placement();
 }
 
-std::string refusal(const NodeParts& node, const BindWish& wish) {
-  const auto placement = place_ranks(node, wish);
+std::string refusal(const NodeParts& node, const PlacementRequest& request) {
+  const auto placement = place_ranks(node, request);
   EXPECT_FALSE(placement);
   if (placement) return {};
   EXPECT_EQ(placement.error().kind, ErrorKind::usage);
@@ -104,9 +104,8 @@ TEST(Placement, SomeRanksOfABlade) {
   EXPECT_EQ(gpus_of(placed(trento(), {.ranks = 4, .policy = BindPolicy::cores})), (std::vector<int>{4, 5, 2, 3}));
   const auto four = placed(trento(), {.ranks = 4, .policy = BindPolicy::gpu});
   EXPECT_EQ(gpus_of(four), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(
-      four.remarks,
-      Strings{"no rank uses GPUs 4-7, nor any core of NUMA domains 0,2; --gpus-per-rank 2 gives all of them out"});
+  EXPECT_EQ(four.remarks,
+            Strings{"no rank uses GPUs 4-7, nor any core of NUMA domains 0,2; --gpus-per-rank 2 assigns all of them"});
   const auto sixteen = placed(trento(), {.ranks = 16, .policy = BindPolicy::gpu});
   EXPECT_EQ(sixteen.ranks[0].cpus, set("49-51"));
   EXPECT_EQ(sixteen.ranks[1].cpus, set("52-54"));
@@ -138,9 +137,8 @@ TEST(Placement, RanksOfOnePlaceShareItWithoutCrossingCaches) {
 TEST(Placement, MoreCoresThanAreNearAreTakenFromTheDomainFirst) {
   const auto inside = placed(trento(), {.ranks = 1, .policy = BindPolicy::gpu, .cores = 14});
   EXPECT_EQ(inside.ranks[0].cpus, set("49-55,57-63"));
-  EXPECT_EQ(
-      inside.remarks,
-      Strings{"no rank uses GPUs 1-7, nor any core of NUMA domains 0-2; --gpus-per-rank 8 gives all of them out"});
+  EXPECT_EQ(inside.remarks,
+            Strings{"no rank uses GPUs 1-7, nor any core of NUMA domains 0-2; --gpus-per-rank 8 assigns all of them"});
   const auto beyond = placed(trento(), {.ranks = 1, .policy = BindPolicy::gpu, .cores = 15});
   EXPECT_EQ(beyond.ranks[0].cpus, set("1,49-55,57-63"));
   ASSERT_EQ(beyond.remarks.size(), 2u);
@@ -157,19 +155,19 @@ TEST(Placement, AGpuWhoseCoresAreAllReservedTakesItsNeighbours) {
   EXPECT_EQ(placement.ranks[0].cpus.count(), placement.ranks[4].cpus.count()) << "alike";
   node.reserved = set("0-15");
   EXPECT_EQ(refusal(node, {.ranks = 8, .policy = BindPolicy::gpu}),
-            "GPU 4 (0000:d1:00.0) has no core left near to it: of CPUs 0-15,64-79, 0 cores can be used, for 2 ranks; "
-            "ask for fewer ranks per node, reserve less, or give no GPUs out: --policy spread");
+            "GPU 4 (0000:d1:00.0) has no core left near it: of CPUs 0-15,64-79, 0 cores can be used, for 2 ranks; "
+            "request fewer ranks per node, reserve fewer cores, or assign no GPUs: --policy spread");
   EXPECT_NE(refusal(node, {.ranks = 8, .policy = BindPolicy::gpu, .cores = 2}).find("GPU 4"), std::string::npos);
   EXPECT_TRUE(place_ranks(node, {.ranks = 4, .policy = BindPolicy::gpu}));
 }
 
 TEST(Placement, WhatNoBindingCanGiveIsRefused) {
   EXPECT_EQ(refusal(trento(), {.ranks = 57, .policy = BindPolicy::gpu}),
-            "57 ranks want a core each, but 56 of its 64 cores can be used (the others are reserved, or not ours); ask "
-            "for at most 56 ranks per node");
+            "57 ranks need a core each, but 56 of its 64 cores can be used (the others are reserved, or not ours); "
+            "request at most 56 ranks per node");
   EXPECT_EQ(refusal(trento(), {.ranks = 8, .policy = BindPolicy::gpu, .cores = 8}),
             "8 ranks of 8 cores are 64 cores, but 56 of its 64 cores can be used (the others are reserved, or not "
-            "ours); ask for at most 7 cores per rank, or for at most 7 ranks");
+            "ours); request at most 7 cores per rank, or for at most 7 ranks");
   NodeParts node = trento();
   node.reserved = node.layout.cpus();
   EXPECT_NE(refusal(node, {.ranks = 1}).find("no core is left on this node"), std::string::npos);
@@ -316,7 +314,7 @@ TEST(Placement, ACapturedMachineOfALaterHwloc) {
   EXPECT_EQ(node.vendor, "nvidia");
   const auto placement = place_ranks(node, {.ranks = 16, .policy = BindPolicy::gpu});
   ASSERT_FALSE(placement);
-  EXPECT_NE(placement.error().what.find("16 ranks want a core each, but 4 of its 4 cores can be used"),
+  EXPECT_NE(placement.error().what.find("16 ranks need a core each, but 4 of its 4 cores can be used"),
             std::string::npos)
       << placement.error().what;
 }
@@ -372,18 +370,18 @@ TEST(PlacementProperty, WhoIsSeatedIsSeatedRight) {
   int seated = 0;
   rc::check([&] {
     const NodeParts node = any_node();
-    BindWish wish;
-    wish.ranks = *rc::gen::inRange(1, 10);
-    wish.policy = static_cast<BindPolicy>(*rc::gen::inRange(0, 4));
-    wish.cores = *rc::gen::inRange(0, 4);
-    wish.smt = *rc::gen::arbitrary<bool>();
-    const auto placement = place_ranks(node, wish);
+    PlacementRequest request;
+    request.ranks = *rc::gen::inRange(1, 10);
+    request.policy = static_cast<BindPolicy>(*rc::gen::inRange(0, 4));
+    request.cores = *rc::gen::inRange(0, 4);
+    request.smt = *rc::gen::arbitrary<bool>();
+    const auto placement = place_ranks(node, request);
     if (!placement) {
       RC_ASSERT(!placement.error().what.empty());
       return;
     }
     ++seated;
-    RC_ASSERT(placement->ranks.size() == static_cast<std::size_t>(wish.ranks));
+    RC_ASSERT(placement->ranks.size() == static_cast<std::size_t>(request.ranks));
     CpuMask taken;
     std::vector<int> users(node.gpus.size() + 1, 0);
     for (const RankPlacement& rank : placement->ranks) {
@@ -391,8 +389,8 @@ TEST(PlacementProperty, WhoIsSeatedIsSeatedRight) {
       RC_ASSERT(rank.cpus.is_subset_of(node.usable()));
       RC_ASSERT(!node.layout.whole_cores(rank.cpus).intersects(node.layout.whole_cores(node.reserved)));
       RC_ASSERT(!node.layout.whole_cores(rank.cpus).intersects(taken));
-      if (wish.cores > 0) RC_ASSERT(core_numbers(node.layout, rank.cpus).count() == wish.cores);
-      if (wish.smt) RC_ASSERT(rank.cpus == (node.layout.whole_cores(rank.cpus) & node.usable()));
+      if (request.cores > 0) RC_ASSERT(core_numbers(node.layout, rank.cpus).count() == request.cores);
+      if (request.smt) RC_ASSERT(rank.cpus == (node.layout.whole_cores(rank.cpus) & node.usable()));
       taken = taken | node.layout.whole_cores(rank.cpus);
       ++users[static_cast<std::size_t>(rank.gpu + 1)];
       // Something of it is in the domains of its GPU.
@@ -400,11 +398,11 @@ TEST(PlacementProperty, WhoIsSeatedIsSeatedRight) {
       const CpuMask& near = node.gpus[static_cast<std::size_t>(rank.gpu)].near;
       if (!near.empty()) RC_ASSERT(!(node.layout.domains_of(near) & node.layout.domains_of(rank.cpus)).empty());
     }
-    const bool takes_gpus = wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores;
+    const bool takes_gpus = request.policy == BindPolicy::gpu || request.policy == BindPolicy::cores;
     const auto gpus = static_cast<int>(node.gpus.size());
     if (takes_gpus && gpus > 0) RC_ASSERT(users[0] == 0);
     for (std::size_t i = 1; i < users.size(); ++i)
-      if (wish.ranks <= gpus) RC_ASSERT(users[i] <= 1);
+      if (request.ranks <= gpus) RC_ASSERT(users[i] <= 1);
   });
   EXPECT_GT(seated, 20);
 }

@@ -135,7 +135,7 @@ class Agent(unittest.TestCase):
                 job.communicate(timeout=30)
         self.assertEqual(one, "openmpi")
         self.assertEqual([kind for kind, _ in frames(said)], [2, 3, 2, 3])
-        self.assertIn(b"agent built for MPICH, launched by Open MPI: the world has 1 rank, 2 were asked for", said)
+        self.assertIn(b"agent built for MPICH, launched by Open MPI: the world has 1 rank, 2 were requested", said)
         self.assertNotEqual(job.returncode, 0)
 
     def test_a_driver_that_is_gone_ends_the_job(self):

@@ -102,9 +102,9 @@ class Bind(unittest.TestCase):
 
     def test_impossible_wishes_are_refused_with_a_way_out(self):
         for arguments, said in (
-                (["--ranks-per-node", "57"], "ask for at most 56 ranks per node"),
-                (["--cores-per-rank", "8"], "ask for at most 7 cores per rank, or for at most 7 ranks"),
-                (["--reserve", "0-15"], "GPU 4 (0000:d1:00.0) has no core left near to it"),
+                (["--ranks-per-node", "57"], "request at most 56 ranks per node"),
+                (["--cores-per-rank", "8"], "request at most 7 cores per rank, or for at most 7 ranks"),
+                (["--reserve", "0-15"], "GPU 4 (0000:d1:00.0) has no core left near it"),
                 (["--reserve", "0-127"], "no core is left on this node"),
                 (["--reserve", "500"], "this node has no CPU 500"),
                 (["--reserve", "x"], "--reserve: "),
@@ -130,7 +130,7 @@ class Bind(unittest.TestCase):
                 out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<topology version="2.0">{machine}</topology>\n')
             self.assertEqual([rank["cpus"] for rank in self.json("--topology", path, "--ranks-per-node", "2")["ranks"]], ["2-3", "4-5"])
             self.assertIn("--rankfile", self.bind("--topology", path, "--ranks-per-node", "2"))
-            self.assertIn("ask for at most 4 ranks", self.bind("--topology", path, "--ranks-per-node", "5", status=3))
+            self.assertIn("request at most 4 ranks", self.bind("--topology", path, "--ranks-per-node", "5", status=3))
 
     def test_several_gpus_for_each_rank(self):
         answer = self.json("--system", "lumi", "--gpus-per-rank", "2")
@@ -139,7 +139,7 @@ class Bind(unittest.TestCase):
         self.assertEqual(answer["remarks"], [])
         self.assertIn("nor any core of NUMA domains", self.bind("--system", "lumi", "--ranks-per-node", "2"))
         self.assertIn("or for 1 rank", self.bind("--system", "lumi", "--gpus-per-rank", "5", "--ranks-per-node", "2", status=3))
-        self.assertIn("gives no GPUs out", self.bind("--topology", BLADE, "--gpus-per-rank", "2", status=3))
+        self.assertIn("assigns no GPUs", self.bind("--topology", BLADE, "--gpus-per-rank", "2", status=3))
 
     def test_who_shares_or_leaves_is_said(self):
         printed = self.bind("--system", "lumi", "--ranks-per-node", "16")

@@ -147,7 +147,7 @@ class Pages(Gate):
         run = self.gate(BAD, "--print", "exclude")
         self.assertEqual((run.run_folder() / "exclude").read_text(), run.stdout)
         run = self.gate(GOOD, command=["true"])
-        self.assertEqual((run.run_folder() / "exclude").read_text(), "", "a script asks for it with [ -s FILE ]")
+        self.assertEqual((run.run_folder() / "exclude").read_text(), "", "a script tests it with [ -s FILE ]")
 
 
 class Printed(Gate):
@@ -173,7 +173,7 @@ class Printed(Gate):
         self.assertEqual(good["reason"], "")
 
     def test_json_comes_also_when_nothing_was_measured(self):
-        for options, says, need, nodes in (((), "nothing was measured: ask for as many", 3, [support.HOST]),
+        for options, says, need, nodes in (((), "nothing was measured: request as many", 3, [support.HOST]),
                                            (("--deadline", "soon"), "--deadline", 1, []),
                                            (("-S", "good.nosuch=1"), "see standard error", 1, [])):
             with self.subTest(options=options):
@@ -268,7 +268,7 @@ class Hanging(Gate):
         self.assertLess(run.seconds, 16 * support.SLOWNESS, run.story())
 
     def test_a_timeout_of_ones_own(self):
-        """Which the remedy of a check that took too long asks for."""
+        """Which the remedy of a check that took too long requests."""
         checks = check("slow", ranks=1, how="slow", seconds="2500ms", rank=0, timeout="60s")
         self.refused(checks, "--timeout", "1s", says=(f"{support.HOST}: slow: ", "is in work since"), limit=20)
         # A third of the deadline would be too little.

@@ -171,7 +171,7 @@ class Wrong(OnGpus):
         self.passes("1 GPU")
         self.params("known_answer = false")
         self.assertEqual(self.check(), 2, self.output)
-        self.assertIn("was compared with nothing", self.reasons("gpu_compute"))
+        self.assertIn("was not verified", self.reasons("gpu_compute"))
         self.params("")
         self.FAULTS = {**self.FAULTS, "wrong": "wrong_product 0"}
         self.describe("wrong", count=1)
@@ -182,7 +182,7 @@ class Wrong(OnGpus):
         self.describe("all_wrong")
         self.assertEqual(self.check(), 1, self.output)
         self.assertIn("on all 8 GPUs are not the known answer", self.reasons("gpu_compute"))
-        self.assertIn("the library of matrix products", self.cases["gpu_compute"]["remedy"])
+        self.assertIn("the BLAS library", self.cases["gpu_compute"]["remedy"])
 
     def test_kernels_that_do_nothing_agree_on_all_gpus_and_fail(self):
         self.params("known_answer = false")
@@ -204,7 +204,7 @@ class Failing(OnGpus):
     def test_the_library_makes_no_handle(self):
         self.describe("no_handle", count=2)
         self.assertEqual(self.check(), 1, self.output)
-        self.assertIn("the library of matrix products is unusable to GPU", self.reasons("gpu_compute"))
+        self.assertIn("the BLAS library is unusable to GPU", self.reasons("gpu_compute"))
         self.assertIn("cublasCreate_v2 returned 1: CUBLAS_STATUS_NOT_INITIALIZED, the library was not initialized",
                       self.reasons("gpu_compute"))
         # Products were verified all the same.

@@ -64,7 +64,7 @@ class Health(gpu_copy_test.OnGpus):
         self.falls_ill("later 1 nvlink_recoveries 4 after 1", "had 4 NVLink recoveries of link 0 more under load", "per second")
 
     def test_symbol_errors_of_an_nvlink(self):
-        self.falls_ill("later 1 nvlink_symbol_errors 40 after 1", "had 40 NVLink symbol errors of link 0 more under load", "1 are the most")
+        self.falls_ill("later 1 nvlink_symbol_errors 40 after 1", "had 40 NVLink symbol errors of link 0 more under load", "limit 1")
 
     def test_an_nvlink_that_goes_down(self):
         self.falls_ill("later 1 nvlinks_down 3 after 36", "lost NVLink 3 under load")
@@ -92,7 +92,7 @@ class Health(gpu_copy_test.OnGpus):
     # Slower under load.
 
     def test_many_corrected_errors_of_which_there_were_none_in_earlier_runs(self):
-        """Too few to be wrong by themselves, and the check does not ask for its past."""
+        """Too few to be wrong by themselves, and the check does not request its past."""
         only = ("-n", "^gpu_memory$", "--history", "history.db")
         self.describe("set 1 ecc_corrected 3")
         for _ in range(6):
@@ -134,12 +134,12 @@ class Health(gpu_copy_test.OnGpus):
     def test_others_on_the_gpu(self):
         self.describe("set 1 processes 4242:61440")
         self.assertEqual(self.check(), 0, self.output)
-        self.assertIn("is used by others, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
+        self.assertIn("is used by other programs, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
 
     def test_others_that_come_and_go_while_it_works(self):
         self.describe("set 1 processes self:512", "later 1 processes self:512 4242:61440 after 1", "later 1 processes self:512 after 2")
         self.assertEqual(self.check(), 0, self.output)
-        self.assertIn("is used by others, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
+        self.assertIn("is used by other programs, beside this run: 4242 (61440 MiB)", self.notes("gpu_copy"))
 
 
 class HealthOfAmd(gpu_copy_test.OnGpus):

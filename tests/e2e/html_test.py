@@ -44,7 +44,7 @@ class Html(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(self.browser.complaints, [])
         outside = [url for url in self.browser.requests if not url.startswith(("file:", "about:", "data:"))]
-        self.assertEqual(outside, [], "a page must not ask for anything")
+        self.assertEqual(outside, [], "a page must not request anything")
 
     def texts(self, selector):
         return self.browser.value(f"Array.from(document.querySelectorAll({json.dumps(selector)}), (one) => one.textContent)")

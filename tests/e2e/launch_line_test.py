@@ -157,7 +157,7 @@ class LaunchLine(unittest.TestCase):
         many = len(CPUS) + 1
         line = f"mpirun --oversubscribe --bind-to none -n {many}"
         self.assertEqual(self.muster("plan", line), 0, self.output)
-        why = rf"muster bind has no masks for [a-z ]*: {many} ranks want a core each, but \d+ of its \d+ cores? can be used; ask for at most"
+        why = rf"muster bind has no masks for [a-z ]*: {many} ranks need a core each, but \d+ of its \d+ cores? can be used; request at most"
         self.assertRegex(self.output, why)
         self.assertEqual(self.run_it(line, "-n", "affinity", "-n", "alone"), 0, self.output)
         self.assertRegex(self.words("affinity"), why)
@@ -281,7 +281,7 @@ class LaunchLine(unittest.TestCase):
         if shutil.which("mpiexec.mpich") is None:
             self.skipTest("there is no MPICH beside Open MPI")
         self.assertEqual(self.run_it("mpiexec.mpich -n 2", "--agent", str(BIN / "muster-rank")), 2, self.output)
-        self.assertIn("agent built for Open MPI, launched by MPICH: the world has 1 rank, 2 were asked for", self.words("affinity"))
+        self.assertIn("agent built for Open MPI, launched by MPICH: the world has 1 rank, 2 were requested", self.words("affinity"))
         self.assertIn("name an agent that was built with the launcher's MPI with --agent", self.words("affinity"))
         # The remedy, followed.
         agent = BIN / "muster-rank-mpich"
@@ -289,7 +289,7 @@ class LaunchLine(unittest.TestCase):
             self.assertEqual(self.run_it("mpiexec.mpich -n 2", "--agent", str(agent), "-n", "affinity"), 0, self.output)
             # The other way round.
             self.assertEqual(self.run_it("mpirun --oversubscribe -n 2", "--agent", str(agent), "-n", "affinity"), 2, self.output)
-            self.assertIn("agent built for MPICH, launched by Open MPI: the world has 1 rank, 2 were asked for", self.words("affinity"))
+            self.assertIn("agent built for MPICH, launched by Open MPI: the world has 1 rank, 2 were requested", self.words("affinity"))
             self.assertIn("name an agent that was built with the launcher's MPI with --agent", self.words("affinity"))
             self.assertEqual({culprit["kind"] for culprit in self.case("affinity")["culprits"]}, {"launcher"})
 
@@ -576,7 +576,7 @@ class LaunchLine(unittest.TestCase):
                 self.script("run.sh", text)
                 self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh", "-n", "environment"), 2, self.output)
                 self.assertEqual(self.case("environment")["verdict"], "unmeasured", self.output)
-                self.assertIn('--nnodes is "$2", which is not known before the line runs', self.words("environment"))
+                self.assertIn('--nnodes is "$2", which is unknown until the line runs', self.words("environment"))
                 self.assertIn("put the arguments of the script behind it on the launch line", self.words("environment"))
                 self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh fast 2", "-n", "environment"), 0, self.output)
                 self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh fast 3", "-n", "environment"), 1, self.output)

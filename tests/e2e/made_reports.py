@@ -153,7 +153,7 @@ class MadeRun:
             self.matrix(case, "latency", "us", lambda a, b: 0.4 if a == b else 1.9)
             self.matrix(case, "bandwidth", "GB/s", lambda a, b: 38 if a == b else 13.5 if a in bad or b in bad else 23.8)
         if bad:
-            self.blame(case, "fail", f"{self.names[1]} is 43 % slower than its like in sending and receiving", f"look at the network adapter of {self.names[1]}",
+            self.blame(case, "fail", f"{self.names[1]} is 43 % slower than comparable ones in sending and receiving", f"look at the network adapter of {self.names[1]}",
                        [{"kind": "node", "name": self.names[1], "node": self.names[1]}])
 
     def add_training(self):
@@ -167,7 +167,7 @@ class MadeRun:
         case = self.case("memory_bandwidth", evidence=["triad 412 GB/s (domain node)"])
         self.row(case, "triad", "GB/s", {"level": "domain"}, [self.random.gauss(412, 4) for _ in range(self.ranks)], least=370, bound="limit: at least 0.8 of 460 GB/s")
         self.case("network_interfaces", evidence=[f"8 NICs on each of {len(self.names)} nodes, all at 400 Gbit/s"])
-        self.case("clock_skew", "skip", reason="nobody asked for it")
+        self.case("clock_skew", "skip", reason="nobody requested it")
         if self.well:
             return
         case = self.case("pytorch")

@@ -167,7 +167,7 @@ class Rocm(OnMachine):
         self.put("proc/4242/comm", "python")
         self.put("sys/class/kfd/kfd/proc/4242/vram_10001", str(8 << 30))
         self.assertEqual(self.look(), "pass", self.output)
-        self.assertIn(f"GPU 0000:26:00.0 ({self.unique(1)}) on {NODE} is used by others: python (pid 4242) holds 8.0 GiB", " ".join(self.output.split()))
+        self.assertIn(f"GPU 0000:26:00.0 ({self.unique(1)}) on {NODE} is used by other programs: python (pid 4242) holds 8.0 GiB", " ".join(self.output.split()))
 
     def test_a_gpu_cut_in_other_parts(self):
         self.describe(MI300X)

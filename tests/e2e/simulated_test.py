@@ -177,7 +177,7 @@ class Simulated(unittest.TestCase):
                            MUSTER_MACHINE=self.machine, MUSTER_ACT_ON_SIMULATED="1",
                            PATH=f"{scontrol.parent}:{os.environ['PATH']}", XDG_STATE_HOME=str(self.folder / "state"))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("nothing is done: nodes only pretended to be lumi-g", done.stdout + done.stderr)
+        self.assertIn("nothing is done: the nodes were simulated as lumi-g", done.stdout + done.stderr)
         asked = (self.folder / "asked").read_text() if (self.folder / "asked").exists() else ""
         self.assertNotIn("update", asked.lower())
         self.assertNotIn("State=", asked)

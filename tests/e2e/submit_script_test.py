@@ -1,4 +1,4 @@
-"""The job that `muster run --submit` asks for on each of the five systems, beside the batch scripts that their pages publish."""
+"""The job that `muster run --submit` requests on each of the five systems, beside the batch scripts that their pages publish."""
 import os
 import pathlib
 import re

@@ -91,7 +91,7 @@ class Training(support.EndToEnd):
 
     def test_a_number_that_is_none(self):
         run, case = self.run_training(2, sums="not_a_number", rank=1, call=62, element=5)
-        self.assert_fails(run, case, r"^sums of gradients are not finite in step 20, though what every rank gave was$")
+        self.assert_fails(run, case, r"^sums of gradients are not finite in step 20, although the gradients of every rank are$")
 
     def test_an_element_that_counts_twice(self):
         run, case = self.run_training(2, sums="scaled", rank=1, element=100)
@@ -102,7 +102,7 @@ class Training(support.EndToEnd):
         self.addCleanup(support.shutil.rmtree, folder)
         mine = folder / "thesis.tex"
         mine.write_text("ten years of work")
-        for param, reason in (("batch=6000", "batch: 6000 is more than the 5000 samples"),
+        for param, reason in (("batch=6000", "batch: 6000 exceeds the 5000 samples"),
                               # 52 TB.
                               ("samples=100000000 features=65536", "samples: with these sizes the 2 ranks of a node need"),
                               ("checkpoint=/none/x", "checkpoint: /none/x: there is no folder /none"),

@@ -277,7 +277,7 @@ TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
   fixture.rank(3).error = "agent: has no probe \"p2p\"";
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
-  EXPECT_EQ(result.reason, "rank 3 on nid002 could not be asked: agent: has no probe \"p2p\"");
+  EXPECT_EQ(result.reason, "rank 3 on nid002 could not process the request: agent: has no probe \"p2p\"");
   EXPECT_EQ(result.findings.size(), 1u);
   EXPECT_NE(result.remedy.find("--agent"), std::string::npos);
 }
@@ -302,7 +302,7 @@ TEST(Evaluate, RanksOutsideOfTheWorldAreAnError) {
   fixture.record.observations.push_back(stranger);
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
-  EXPECT_EQ(result.reason, "rank -1 and rank 4 reported, in a world of 4 ranks");
+  EXPECT_EQ(result.reason, "rank -1 and rank 4 reported, but the launch has 4 ranks");
 }
 
 TEST(Evaluate, CausesStandBeforeConsequences) {

@@ -293,7 +293,7 @@ TEST(Compare, WhatIsNotMeasuredAnyMoreIsWorse) {
   after = a_run(2, 100);
   after.values.clear();
   after.cases.clear();
-  EXPECT_FALSE(compare(before, after).is_worse()) << "the later run was not asked for it";
+  EXPECT_FALSE(compare(before, after).is_worse()) << "it was not requested of the later run";
 }
 
 TEST(Compare, WhatPassedAndIsSkippedIsWorse) {

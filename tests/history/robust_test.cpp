@@ -169,7 +169,7 @@ TEST(HistoryFile, WhatIsDamagedOrAnotherProgramsIsLeftAlone) {
     SQLite::Database newer((folder / "newer.db").string(), SQLite::OPEN_READWRITE);
     newer.exec("PRAGMA user_version=99");
   }
-  for (const auto& [name, words] : {std::pair("text.db", "damaged or no history"),
+  for (const auto& [name, words] : {std::pair("text.db", "damaged or not a history"),
                                     {"other.db", "another program"},
                                     {"newer.db", "newer muster"},
                                     {"folder.db", "is a folder"}}) {

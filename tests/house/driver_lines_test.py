@@ -50,7 +50,7 @@ class DriverLines(unittest.TestCase):
         self.assertLessEqual(asked, known("keys_of_values"))
         for key in known("keys_of_values"):
             parts = [key, key.removesuffix("_pending"), re.sub("^(sram|dram)_", "", key)]
-            self.assertTrue(any(f'"{part}"' in self.source for part in parts), f"nobody asks for {key}")
+            self.assertTrue(any(f'"{part}"' in self.source for part in parts), f"nobody requests {key}")
 
     def test_kernels(self):
         self.assertEqual(known("kernels_of_training"), set(re.findall(r'"(muster_train_\w+)"', self.source)))

@@ -88,7 +88,7 @@ class Pages(unittest.TestCase):
             self.assertEqual(done.stdout + done.stderr, "", page)
 
     def test_variables_are_read(self):
-        """Each variable that the page names is one that the sources ask for."""
+        """Each variable that the page names is one that the sources request."""
         sources = "".join(path.read_text() for path in (SOURCE / "src").rglob("*.[ch]pp") if path.name != "manual.cpp")
         names = set(re.findall(r"\bMUSTER_[A-Z_]+", plain(PAGES / "muster.1")))
         self.assertGreater(len(names), 5)

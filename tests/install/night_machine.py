@@ -133,7 +133,7 @@ class Machine:
         return self
 
     def find_first(self):
-        """Process 1 of the machine, as this one counts, once it is the program that was asked for."""
+        """Process 1 of the machine, as this one counts, once it is the program that was requested."""
         for _ in range(int(900 * installed.SLOWNESS)):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()

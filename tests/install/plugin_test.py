@@ -259,7 +259,7 @@ class Plugin(unittest.TestCase):
         check = self.place / "c.toml"
         check.write_text('[check.c]\nprobe = "mine"\nsummary = "A test."\nranks = { per_node = 1 }\n')
         said = self.asked("run", check, status=2).stdout
-        self.assertIn("the judge of probe mine broke off: no idea", said)
+        self.assertIn("the judge of probe mine threw an exception: no idea", said)
 
     def test_a_node_that_has_it_not(self):
         """The driver finds it; the ranks, elsewhere, do not."""

@@ -222,7 +222,7 @@ Plan sample_plan() {
   item.min_nodes = 2;
   item.shape = {{"nid001", "nid002"}, 4, 7, 2, true, true, "standard-g", "container"};
   item.rerun = {"muster", "run"};
-  item.unable = {{Verdict::skip, "needs 3 nodes", {}, "ask for more"}};
+  item.unable = {{Verdict::skip, "needs 3 nodes", {}, "request more"}};
   Plan plan;
   plan.system = "lumi";
   plan.system_file = "lumi.toml";

@@ -64,7 +64,7 @@ TEST(CommandJudge, SaysByWhichPythonAlsoOfAFailure) {
   EXPECT_EQ(failed.evidence, std::vector<std::string>{"run by /venv/bin/python3 (Python 3.11.2) and /b (Python 3.9)"});
   MadeCase skipped(command());
   skipped.rank("a", {{"status", "0"}, python, {"finding", R"({"reason":"x","remedy":"y","verdict":"skip"})"}});
-  EXPECT_TRUE(skipped.judge().evidence.empty()) << "a skip with evidence would be asked for its metrics";
+  EXPECT_TRUE(skipped.judge().evidence.empty()) << "a skip with evidence would owe its metrics";
 }
 
 TEST(CommandJudge, WhatShouldBeTheSameNamesWhoDiffers) {

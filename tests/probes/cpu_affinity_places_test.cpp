@@ -212,7 +212,7 @@ TEST(CpuAffinityPlaces, ALineWithFewOfTheCoresOfTheProfileFails) {
       few.findings[1].reason,
       "on a the launch line gives 1 rank less than half of the cores of profile frontier: rank 0 has 1 of 7; 6 of "
       "the 7 cores that muster bind assigns are idle");
-  EXPECT_EQ(few.findings[1].remedy.find("change the launch line: ask for 7 cores per rank: srun"), 0u)
+  EXPECT_EQ(few.findings[1].remedy.find("change the launch line: request 7 cores per rank: srun"), 0u)
       << few.findings[1].remedy;
   ASSERT_EQ(few.findings[1].culprits.size(), 1u);
   const auto all_idle = judged("57-63", "profile frontier");

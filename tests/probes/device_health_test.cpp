@@ -76,11 +76,11 @@ std::vector<Case> of_value(const std::vector<std::tuple<std::string, std::string
 std::vector<Case> ills_of_one() {
   return of_value({
       {"ecc_uncorrected", "2", "2 uncorrected memory errors", "drain nid001 and reset"},
-      {"sram_corrected", "10001", "10001 corrected errors of its SRAM since its driver was loaded, 10000 are the most",
+      {"sram_corrected", "10001", "10001 corrected errors of its SRAM since its driver was loaded, limit 10000",
        "memory test"},
       {"dram_corrected", "20000001", "20000001 corrected errors", "memory test"},
       {"remapped_rows_uncorrected", "513", "513 rows of its memory remapped", "replaced"},
-      {"retired_pages_uncorrected", "63", "63 pages of its memory retired, 62 are the most", "replaced"},
+      {"retired_pages_uncorrected", "63", "63 pages of its memory retired, limit 62", "replaced"},
       {"row_remap_pending", "yes", "a row of its memory waits", "--gpu-reset -i 0000:12:00.0"},
       {"row_remap_failed", "yes", "no spare is left", "replaced"},
       {"page_retirement_pending", "yes", "a page of its memory waits", "--gpu-reset"},

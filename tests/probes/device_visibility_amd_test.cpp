@@ -220,9 +220,10 @@ TEST(DeviceVisibilityAmd, StrangersThatHoldMemory) {
   const Change used = [](Inventory& inventory) {
     gpu_of(inventory, 4).values["process.4242"] = "8589934592 python train.py";
   };
-  expect_fault(
-      used, "GPU 0000:c4:00.0 (unique id 0x1004) on nid001 is used by others: python train.py (pid 4242) holds 8.0 GiB",
-      4, "former job");
+  expect_fault(used,
+               "GPU 0000:c4:00.0 (unique id 0x1004) on nid001 is used by other programs: python train.py (pid 4242) "
+               "holds 8.0 GiB",
+               4, "former job");
   const auto outside = judged(used, false);
   ASSERT_EQ(outside.findings.size(), 1u);
   EXPECT_EQ(outside.findings[0].verdict, Verdict::pass) << "outside of a job it may be another user's";

@@ -438,7 +438,7 @@ TEST(DeviceVisibility, TheNumberIsTakenFromTheCheckFirst) {
     return made.judge();
   };
   EXPECT_TRUE(with("2").findings.empty());
-  expect_only(with("1"), "2 GPUs on nid001, 1 expected by the check", "nid001", "correct the number");
+  expect_only(with("1"), "2 GPUs on nid001, 1 expected by the check", "nid001", "correct the expected number");
   EXPECT_EQ(with("many").findings.at(0).verdict, Verdict::error);
 }
 

@@ -231,7 +231,7 @@ TEST(Environment, HowManyTorchrunsAJobTakes) {
   EXPECT_NE(judged("1", "c10d").find("--nnodes=1 admits one of them to the job"), std::string::npos);
   EXPECT_NE(judged("5", "c10d").find("--nnodes=5 waits for more than these 4"), std::string::npos);
   EXPECT_NE(judged("1:8", "static").find("--nnodes=1:8 waits for more than these 4"), std::string::npos);
-  EXPECT_NE(judged("?$N", "c10d").find("--nnodes is \"$N\", which is not known"), std::string::npos);
+  EXPECT_NE(judged("?$N", "c10d").find("--nnodes is \"$N\", which is unknown"), std::string::npos);
 }
 
 TEST(Environment, TorchrunsThatDoNotMeet) {
@@ -389,7 +389,7 @@ TEST(Environment, AccelerateAndDeepspeedHaveTheirOwnOptions) {
       torchruns({"torchrun.starter:accelerate", "torchrun.nnodes:?the value in the file of --config_file"});
   ASSERT_EQ(in_file.findings.size(), 1u);
   EXPECT_EQ(in_file.findings[0].verdict, Verdict::unmeasured);
-  EXPECT_NE(in_file.findings[0].reason.find("--num_machines is the value in the file of --config_file, which is not "),
+  EXPECT_NE(in_file.findings[0].reason.find("--num_machines is the value in the file of --config_file, which is unknown"),
             std::string::npos);
 }
 
@@ -458,7 +458,7 @@ TEST(Environment, AWrongRankIsNamedWithWhatMpiSays) {
   const auto judgement = world.judge();
   expect_fail(
       judgement,
-      "RANK is \"1\" on rank 3 on b, where MPI has 3; RANK \"1\" is there 2 times: rank 1 on a and rank 3 on b");
+      "RANK is \"1\" on rank 3 on b, where MPI has 3; RANK \"1\" occurs 2 times: rank 1 on a and rank 3 on b");
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "RANK", "b", 3}}));
 }
 
@@ -584,7 +584,7 @@ TEST(Environment, ThePort) {
   };
   expect_fail(with_port("29500", "in use"), "MASTER_PORT 29500 is in use on rank 0's node a");
   expect_fail(with_port("80", "Permission denied"),
-              "MASTER_PORT 80 can't be had on rank 0's node a: Permission denied");
+              "MASTER_PORT 80 can't be bound on rank 0's node a: Permission denied");
   expect_fail(with_port("70000", ""), "MASTER_PORT is \"70000\", no port from 1 to 65535");
   expect_fail(with_port("29x", ""), "MASTER_PORT is \"29x\", no port from 1 to 65535");
   EXPECT_TRUE(has_note(with_port("29500", "lingering"), "ended a moment ago"));
@@ -781,7 +781,7 @@ TEST(Environment, LimitsThatAreTooLow) {
   World locked(Given{{"memlock", "unlimited"}});
   expect_fail(locked.everywhere({"limit.memlock:65536"}).judge(),
               "the limit memlock (ulimit -l) is 64KiB on all 4 ranks, not unlimited");
-  EXPECT_TRUE(World().everywhere({"limit.memlock:65536"}).judge().findings.empty()) << "no RDMA device asks for more";
+  EXPECT_TRUE(World().everywhere({"limit.memlock:65536"}).judge().findings.empty()) << "no RDMA device requests more";
   expect_fail(
       World().everywhere({"limit.memlock:65536"}).on(2, {"rdma:mlx5_0"}).judge(),
       "the limit memlock (ulimit -l) is 64KiB on all 2 ranks on b, less than 1GiB where there are RDMA devices, "

@@ -236,10 +236,9 @@ TEST(GpuCompute, OfTwoWithoutAKnownAnswerItIsOneOrTheOther) {
   made.rank("a", reported("gpu0", {"int8 7 3 0 0", "tf32 1 3 0 0"}))
       .rank("b", reported("gpu0", {"int8 8 3 0 0", "tf32 2 3 0 0"}));
   const auto judgement = made.judge();
-  expect_finding(
-      judgement, Verdict::fail,
-      "GPU gpu0 (GPU-1) on a or GPU gpu0 (GPU-1) on b computes wrong: their products of int8 and tf32 differ, "
-      "and as many got the one as the other");
+  expect_finding(judgement, Verdict::fail,
+                 "GPU gpu0 (GPU-1) on a or GPU gpu0 (GPU-1) on b computes wrong: their products of int8 and tf32 "
+                 "differ, and neither has a majority");
   EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
 }
 
@@ -250,8 +249,8 @@ TEST(GpuCompute, AHostThatChecksWronglyIsNamedInsteadOfItsGpu) {
       .rank("b", reported("gpu0", {"int8 7 3 0 1"}));
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail,
-                 "rank 2 on b takes a product of int8 for wrong that other ranks found right, to the bit: not GPU gpu0 "
-                 "(GPU-1) is at fault, but the way from it, or the host's memory or processor");
+                 "rank 2 on b rejects a product of int8 that other ranks accept, bit by bit the same: GPU gpu0 "
+                 "(GPU-1) is not at fault, but the copy from it, or the host's memory or processor");
   EXPECT_EQ(judgement.findings[0].culprits.at(0).kind, CulpritKind::node);
 }
 
@@ -285,7 +284,7 @@ TEST(GpuCompute, SilenceIsNoPass) {
   MadeCase lonely(probe());
   lonely.rank("a", reported("gpu0", {"int8 7 3 0 0"}));
   expect_finding(lonely.judge(), Verdict::unmeasured,
-                 "a product of int8 was compared with nothing: there is one GPU, and no known answer");
+                 "a product of int8 was not verified: only one GPU computed it, and known_answer is off");
   MadeCase failed(probe());
   auto seen = reported("gpu0", {});
   seen.facts.push_back({"failed", "gpu0 cuLaunchKernel returned 719: gone"});

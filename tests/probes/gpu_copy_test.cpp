@@ -7,7 +7,7 @@
 #include "measure/peak_bandwidth.hpp"
 #include "model/machine_description.hpp"
 #include "probes/four_gpus.hpp"
-#include "probes/gpu_copy/looks.hpp"
+#include "probes/gpu_copy/repeated_samples.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 #include "stats/stats.hpp"
@@ -436,7 +436,8 @@ TEST(GpuCopyOnStandIns, OthersOnAGpuMakeItsTimesWorthless) {
         announce(judgement);
         std::exit(judgement.findings.size() == 1 && judgement.findings[0].verdict == Verdict::unmeasured ? 0 : 1);
       },
-      ::testing::ExitedWithCode(0), "GPU 0000:c3:00.0 .* is used by others, so that its times mean nothing: 4242");
+      ::testing::ExitedWithCode(0),
+      "GPU 0000:c3:00.0 .* is used by other programs, so that its times are invalid: 4242");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(GpuHealth, ErrorsOfAnNvlinkByTheirRateAndAgainstOtherLinks) {
   const std::string gpu = "GPU 0000:c1:00.0 (GPU-1) on a had ";
   EXPECT_EQ(with_link("nvlink_symbol_errors.3 5 55"),
             "fail: " + gpu +
-                "50 NVLink symbol errors of link 3 more under load: 5 per second, 1 are the most (counter "
+                "50 NVLink symbol errors of link 3 more under load: 5 per second, limit 1 (counter "
                 "nvlink_symbol_errors.3, 5 before, 5 per second, symbol BER 2e-9)");
   EXPECT_EQ(with_link("nvlink_crc_flit.3 0 50"),
             "fail: " + gpu +
@@ -196,9 +196,9 @@ TEST(GpuHealth, OthersSpoilTimesAndNotData) {
   const double capable = 200;
   seen.readings.push_back({"host_to_device.capable", {{"by", "engine"}}, summarize(std::span(&capable, 1))});
   made.rank("a", seen);
-  expect_finding(
-      made.judge(), Verdict::unmeasured,
-      "GPU 0000:c1:00.0 (GPU-1) on a is used by others, so that its times mean nothing: 4242 python (61440 MiB)");
+  expect_finding(made.judge(), Verdict::unmeasured,
+                 "GPU 0000:c1:00.0 (GPU-1) on a is used by other programs, so that its times are invalid: 4242 python "
+                 "(61440 MiB)");
   made.doubt("2 ranks share a core");
   EXPECT_EQ(made.judge().findings.at(0).verdict, Verdict::pass);
   seen.facts.push_back({"wrong", "0000:c1:00.0 - host_to_device engine bit 4 of byte 8 differs"});
@@ -227,7 +227,7 @@ TEST(GpuHealth, CorrectedErrorsByTheirRate) {
   EXPECT_EQ(with_corrected(1000, 0, 1), "") << "500 per second, and nothing to compare with";
   EXPECT_EQ(with_corrected(4000, 0, 1),
             "GPU 0000:c1:00.0 (GPU-1) on n0 had 4000 corrected errors of its memory more under load: 2000 per second, "
-            "1000 are the most (counter dram_corrected, 100 before)");
+            "limit 1000 (counter dram_corrected, 100 before)");
   EXPECT_NE(with_corrected(400, 2, 5).find("200 per second, the median of 5 GPUs is 1.0"), std::string::npos);
   EXPECT_EQ(with_corrected(400, 100, 5), "") << "all alike";
   EXPECT_EQ(with_corrected(10, 0, 5), "") << "few";
@@ -274,7 +274,7 @@ TEST(GpuHealth, PartitionsOfAGpuCountOnce) {
   int others = 0;
   for (const Finding& finding : made.judge().findings) {
     if (finding.verdict == Verdict::fail) reasons += finding.reason;
-    others += finding.reason.find(" on a is used by others") != std::string::npos;
+    others += finding.reason.find(" on a is used by other programs") != std::string::npos;
   }
   EXPECT_NE(reasons.find("the median of 5 GPUs is 1.0"), std::string::npos) << reasons;
   EXPECT_EQ(others, 1);

@@ -343,7 +343,7 @@ TEST(NetworkInterfaces, AnInterfaceThatANodeDoesNotHave) {
     EXPECT_EQ(judgement.findings.size(), good[1] == 't' ? 2u : 0u) << good;
   }
   EXPECT_EQ(with("GLOO_SOCKET_IFNAME", "eth0,ens3", "ens3").findings.at(0).reason,
-            "GLOO_SOCKET_IFNAME is \"eth0,ens3\" and names ens3, which there is not on nid001");
+            "GLOO_SOCKET_IFNAME is \"eth0,ens3\" and names ens3, which does not exist on nid001");
 }
 
 TEST(NetworkInterfaces, AnInterfaceThatIsNamedAndDown) {
@@ -368,7 +368,7 @@ TEST(NetworkInterfaces, AdaptersThatAreChosen) {
               "NCCL_IB_HCA is \"^mlx5\" on nid001 and leaves no network device that is up", "NCCL_IB_HCA", "ibstat");
   for (const char* good : {"all", "mlx5_0:1", "mlx5_[01]:1"}) expect_well(with("UCX_NET_DEVICES", good));
   EXPECT_EQ(with("UCX_NET_DEVICES", "mlx5_4:1").findings.size(), 1u);
-  expect_note(with("NCCL_IB_HCA", "mlx5_0,mlx5_7"), "NCCL_IB_HCA names mlx5_7, which there is on no node");
+  expect_note(with("NCCL_IB_HCA", "mlx5_0,mlx5_7"), "NCCL_IB_HCA names mlx5_7, which exists on no node");
 }
 
 TEST(NetworkInterfaces, NothingIsSetOnSlingshot) {
@@ -406,7 +406,7 @@ TEST(NetworkInterfaces, NodesThatWouldStartOnOneNetwork) {
 TEST(NetworkInterfaces, LoopbackThatAnExclusionLeaves) {
   const auto extra = setting("NCCL_SOCKET_IFNAME", "^docker");
   expect_note(World("nics 1 hsn").node("", {}, extra).node("", {}, extra).judge(),
-              "NCCL_SOCKET_IFNAME=^docker leaves lo among what NCCL may start on: write ^lo,... as well");
+              "NCCL_SOCKET_IFNAME=^docker permits NCCL to start on lo: exclude it as well (^lo,...)");
 }
 
 TEST(NetworkInterfaces, TheGrammarOfNccl) {

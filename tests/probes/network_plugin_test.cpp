@@ -50,7 +50,7 @@ TEST(NetworkPlugin, OneThatTheProfileAsksFor) {
   EXPECT_EQ(finding.verdict, Verdict::fail);
   EXPECT_EQ(
       finding.reason,
-      "NCCL's network plugin (OFI), which the profile asks for, can't be loaded on nid001: libnccl-net.so: cannot "
+      "NCCL's network plugin (OFI), which the profile requests, can't be loaded on nid001: libnccl-net.so: cannot "
       "open shared object file: No such file or directory");
   EXPECT_EQ(finding.culprits.at(0).name, "LD_LIBRARY_PATH");
   EXPECT_EQ(finding.remedy, "module load aws-ofi");
@@ -63,7 +63,7 @@ TEST(NetworkPlugin, WhatSaysMoreGoesFirst) {
   EXPECT_NE(judge({both}, ofi()).findings.at(0).reason.find(": libfabric.so.1: cannot open"), std::string::npos);
   EXPECT_EQ(
       judge({plugin("libnccl-net.so|/x/libnccl-net.so||0|no")}, ofi()).findings.at(0).reason,
-      "NCCL's network plugin (OFI), which the profile asks for, can't be loaded on nid001: /x/libnccl-net.so has no "
+      "NCCL's network plugin (OFI), which the profile requests, can't be loaded on nid001: /x/libnccl-net.so has no "
       "entry point of a network plugin");
 }
 
@@ -101,7 +101,7 @@ TEST(NetworkPlugin, OutsideOfTheContainerItIsSkipped) {
       "by the profile NCCL's network plugin is in the container of the job, and the ranks on nid001 and nid002 run "
       "outside of one");
   EXPECT_NE(outside.findings[0].remedy.find("--environment laifs or --environment container"), std::string::npos);
-  EXPECT_TRUE(outside.evidence.empty()) << "a skip with evidence would be asked for its metrics";
+  EXPECT_TRUE(outside.evidence.empty()) << "a skip with evidence would owe its metrics";
   EXPECT_TRUE(outside.findings[0].culprits.empty());
 
   const auto inside = judge({plugin(absent, {{"container", "Singularity"}})}, node);
@@ -110,7 +110,7 @@ TEST(NetworkPlugin, OutsideOfTheContainerItIsSkipped) {
   EXPECT_TRUE(judge({plugin(loaded, {{"container", "Singularity"}})}, node).findings.empty());
   EXPECT_TRUE(judge({plugin(loaded)}, node).findings.empty()) << "a node that has it all the same";
   EXPECT_EQ(judge({plugin(absent)}, node, {{"plugins", "ofi"}}).findings.at(0).verdict, Verdict::fail)
-      << "a check that asks for it asks here";
+      << "a check that requests it asks here";
 }
 
 TEST(NetworkPlugin, WhereNoneIsAskedForItDoesNotApply) {

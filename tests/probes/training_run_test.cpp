@@ -345,7 +345,7 @@ TEST(TrainingFault, NobodyWritesTheCheckpoint) {
   const Outcome outcome =
       train_on(2, small_settings(), [](Odd& odd) { odd.parts.writes_checkpoint = [](int) { return false; }; });
   ASSERT_FALSE(outcome.judgement.findings.empty());
-  EXPECT_TRUE(outcome.judgement.findings[0].reason.starts_with("the checkpoint can't be gone on from: "))
+  EXPECT_TRUE(outcome.judgement.findings[0].reason.starts_with("training can't resume from the checkpoint: "))
       << outcome.judgement.findings[0].reason;
 }
 
@@ -374,7 +374,7 @@ TEST(TrainingFault, ASumThatIsNotANumberThoughAllGradientsAre) {
                                    if (++count == 5) in[0] = std::numeric_limits<float>::quiet_NaN();
                                  };
                                })),
-              "sums of gradients are not finite in step 2, though what every rank gave was", {});
+              "sums of gradients are not finite in step 2, although the gradients of every rank are", {});
 }
 
 TEST(TrainingFault, AGradientThatIsWrongOnItsWayToAllMakesAnotherCurve) {
@@ -399,7 +399,8 @@ TEST(TrainingFault, AProcessorThatIsWrongFromTheCheckpointOn) {
                                        if (*is_resumed && product.is_a_transposed) product.c[0] += 1e-3f;
                                      };
                                    }));
-  expect_fail(outcome, "a run that goes on from the checkpoint is another one from step 85 on (on all ranks)", {});
+  expect_fail(outcome,
+              "a run resumed from the checkpoint deviates from the original one from step 85 on (on all ranks)", {});
 }
 
 TEST(TrainingCheckpointFile, ThatIsDamagedIsFound) {
@@ -416,10 +417,10 @@ TEST(TrainingCheckpointFile, ThatIsDamagedIsFound) {
                                              };
                                            }),
                                    file);
-  expect_fail(
-      outcome,
-      "the checkpoint can't be gone on from: " + file + ": its checksum is wrong: it was damaged after it was written",
-      {});
+  expect_fail(outcome,
+              "training can't resume from the checkpoint: " + file +
+                  ": its checksum is wrong: it was damaged after it was written",
+              {});
 }
 
 TEST(TrainingCheckpointFile, OfAnotherRunIsFound) {
@@ -464,7 +465,7 @@ TEST(TrainingCheckpointFile, ThatCannotBeWrittenIsFound) {
   const Outcome outcome = train_on(
       2, small_settings(), [](Odd&) {}, "/nowhere/a.checkpoint");
   ASSERT_EQ(outcome.judgement.findings.size(), 1u);
-  EXPECT_TRUE(outcome.judgement.findings[0].reason.starts_with("the checkpoint can't be gone on from: /nowhere/"))
+  EXPECT_TRUE(outcome.judgement.findings[0].reason.starts_with("training can't resume from the checkpoint: /nowhere/"))
       << outcome.judgement.findings[0].reason;
 }
 

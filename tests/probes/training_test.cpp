@@ -149,7 +149,7 @@ TEST(TrainingJudge, StepsThatAreTooLongAreNoRanksFault) {
   EXPECT_EQ(at_once.findings[0].culprits, rate);
   const auto machine = diverged("0.05", "2.306 5417 2");
   EXPECT_TRUE(machine.findings.at(0).culprits.empty()) << "who began is not known";
-  EXPECT_NE(machine.findings[0].remedy.find("with this rate healthy machines do not diverge"), std::string::npos);
+  EXPECT_NE(machine.findings[0].remedy.find("healthy machines do not diverge at this rate"), std::string::npos);
   EXPECT_EQ(diverged("0.4", "2.306 2.306 0").findings.at(0).culprits.at(0).name, "rank 1");
 }
 
@@ -192,7 +192,7 @@ std::string refusal(std::vector<std::pair<std::string, std::string>> params) {
 
 TEST(TrainingPrepare, ABatchLargerThanTheDataIsRefused) {
   EXPECT_EQ(refusal({{"batch", "100"}, {"samples", "99"}}),
-            "batch: 100 is more than the 99 samples; 99 at most, or more samples");
+            "batch: 100 exceeds the 99 samples; use at most 99, or increase samples");
   EXPECT_EQ(refusal({{"batch", "99"}, {"samples", "99"}}), "");
 }
 

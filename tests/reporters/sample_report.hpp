@@ -67,7 +67,7 @@ inline void settle(CaseResult& result, Verdict verdict, std::string reason, std:
 /// Pass with metrics.
 inline CaseResult hello() {
   auto result = head("hello", "3f2a9c1d", "checks/basic/hello.toml", 0.41);
-  result.summary = "Every rank answers, on the nodes that were asked for.";
+  result.summary = "Every rank answers, on the nodes that were requested.";
   result.evidence = {"8 ranks on 2 nodes answered"};
   result.metrics = {row("barrier", "us", {}, summary(8, 9.1, 11.25, 14.8))};
   settle(result, Verdict::pass, "8 ranks on 2 nodes answered", "");

@@ -252,7 +252,7 @@ TEST(Agent, RefusesAWorldThatWasNotAskedFor) {
   EXPECT_EQ(types(driver), (std::vector<int>{2, 3}));
   const auto payload = driver.frames.at(1).payload;
   const std::string why(reinterpret_cast<const char*>(payload.data()), payload.size());
-  EXPECT_NE(why.find("the world has 1 rank, 4 were asked for"), std::string::npos) << why;
+  EXPECT_NE(why.find("the world has 1 rank, 4 were requested"), std::string::npos) << why;
 }
 
 TEST(Agent, ADriverThatHangsUpEndsAllRanksTogether) {
@@ -293,12 +293,12 @@ TEST(Agent, HooksAreCalledAtEveryPointOnEveryRank) {
 
 TEST(Agent, WrongWorldSaysWhoIsToBlame) {
   EXPECT_EQ(wrong_world("Open MPI v4.1.4, package: x", "MPICH", 1, 4),
-            "agent built for Open MPI, launched by MPICH: the world has 1 rank, 4 were asked for");
+            "agent built for Open MPI, launched by MPICH: the world has 1 rank, 4 were requested");
   EXPECT_EQ(wrong_world("MPICH Version: 4.0.2", "Open MPI", 2, 1),
-            "agent built for MPICH, launched by Open MPI: the world has 2 ranks, 1 was asked for");
-  EXPECT_EQ(wrong_world("Open MPI v5.0", "Open MPI", 2, 4), "Open MPI: the world has 2 ranks, 4 were asked for");
+            "agent built for MPICH, launched by Open MPI: the world has 2 ranks, 1 was requested");
+  EXPECT_EQ(wrong_world("Open MPI v5.0", "Open MPI", 2, 4), "Open MPI: the world has 2 ranks, 4 were requested");
   EXPECT_EQ(wrong_world("Open MPI v5.0", "", 1, 4),
-            "agent built for Open MPI, launched by an unknown launcher: the world has 1 rank, 4 were asked for");
+            "agent built for Open MPI, launched by an unknown launcher: the world has 1 rank, 4 were requested");
 }
 
 // As Open MPI 4.1.4 named it for a job whose id its launcher exported so.

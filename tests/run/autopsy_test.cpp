@@ -456,6 +456,7 @@ NodeAutopsy sample() {
   rank.record.orphaned_s = 1000.75;
   autopsy.ranks = {rank, {}};
   autopsy.ranks[1].record.pid = 78;
+  autopsy.places = {{"hsn0", "10.78.1.2", 24, "no carrier"}, {"eth0", "10.77.1.2", 16, ""}};
   return autopsy;
 }
 
@@ -465,6 +466,7 @@ void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
   EXPECT_EQ(a.error, b.error);
   EXPECT_EQ(a.now_s, b.now_s);
   EXPECT_EQ(a.stopped_daemon, b.stopped_daemon);
+  EXPECT_EQ(a.places, b.places);
   ASSERT_EQ(a.ranks.size(), b.ranks.size());
   for (std::size_t i = 0; i < a.ranks.size(); ++i) {
     EXPECT_TRUE(a.ranks[i].record == b.ranks[i].record);

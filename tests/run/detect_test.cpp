@@ -66,7 +66,7 @@ TEST(Detect, TwoThatMatchAreSaid) {
       "--system: the profiles lumi (LUMI_STACK_NAME is \"LUMI\") and perlmutter (NERSC_HOST is \"perlmutter\") all "
       "match here; choose one with --system lumi");
   EXPECT_EQ(chosen(place({{"LUMI_STACK_NAME", "LUMI"}, {"NERSC_HOST", "perlmutter"}}, "x"), "perlmutter:gpu"),
-            "perlmutter: it was asked for");
+            "perlmutter: it was requested");
 }
 
 TEST(Detect, AProfileThatWasGivenGoesBeforeShippedOnes) {
@@ -78,7 +78,7 @@ TEST(Detect, AProfileThatWasGivenGoesBeforeShippedOnes) {
 }
 
 TEST(Detect, ByName) {
-  EXPECT_EQ(chosen(place({}, "x"), "lumi"), "lumi: it was asked for");
+  EXPECT_EQ(chosen(place({}, "x"), "lumi"), "lumi: it was requested");
   EXPECT_EQ(chosen(place({}, "x"), "lumy:dev-g"), "--system: unknown system \"lumy\"; did you mean \"lumi\"?");
   const auto none = choose_system({}, "", place({}, "x"));
   ASSERT_TRUE(none);
@@ -100,7 +100,7 @@ TEST(Detect, WhichPartition) {
   EXPECT_EQ(kept("two:r", {}).substr(0, 42), "--system: system two has no partition \"r\";");
   EXPECT_EQ(kept("two", {}), "--system: system two has 2 partitions; choose one: --system two:p");
   EXPECT_EQ(kept("", {{"SLURM_JOB_PARTITION", "q"}}), "q");
-  EXPECT_EQ(kept("two:p", {{"SLURM_JOB_PARTITION", "q"}}), "p") << "what is asked for goes first";
+  EXPECT_EQ(kept("two:p", {{"SLURM_JOB_PARTITION", "q"}}), "p") << "what is requested goes first";
   EXPECT_EQ(kept("two", {}, true), "q");
   EXPECT_EQ(kept("two", {{"SLURM_JOB_PARTITION", "p"}}, true), "p") << "the job knows better than a default";
   EXPECT_EQ(kept("two", {{"SLURM_JOB_PARTITION", "z"}}, true), "q");
@@ -124,7 +124,7 @@ TEST(Detect, TheDefaultInPlaceOfTheJobsPartitionIsNoted) {
             "chooses another");
   EXPECT_EQ(note("", {{"SLURM_JOB_PARTITION", "q"}}), "");
   EXPECT_EQ(note("", {{"SLURM_JOB_PARTITION", "p"}}), "");
-  EXPECT_EQ(note("two:q", {{"SLURM_JOB_PARTITION", "z"}}), "") << "it was asked for";
+  EXPECT_EQ(note("two:q", {{"SLURM_JOB_PARTITION", "z"}}), "") << "it was requested";
   EXPECT_EQ(note("", {}), "");
 }
 

@@ -813,8 +813,8 @@ TEST(ExplainTest, RanksThatNeverStarted) {
 TEST(ExplainTest, LauncherThatSaysWhyKnowsBest) {
   LaunchFailure known = ended(failure({node("nid001", {})}, 4, "start-up"));
   known.notice.sentence = "there are not enough slots for 4 ranks";
-  known.notice.remedy = "ask for fewer ranks";
-  expect(known, "there are not enough slots for 4 ranks", {"launcher"}, "ask for fewer ranks");
+  known.notice.remedy = "request fewer ranks";
+  expect(known, "there are not enough slots for 4 ranks", {"launcher"}, "request fewer ranks");
 }
 
 TEST(ExplainTest, BehindByPhase) {
@@ -934,7 +934,7 @@ TEST(ExplainTest, OneThatLeftTooEarly) {
 
 TEST(ExplainTest, RankThatDoesNotFinish) {
   expect(failure({node("nid001", {in_phase(1, Phase::finishing)})}, 4, "finish"),
-         "rank 1 on nid001 has not finished: in MPI_Finalize; 3 ranks ended as they should", {"rank 1@nid001"},
+         "rank 1 on nid001 has not finished: in MPI_Finalize; 3 ranks ended normally", {"rank 1@nid001"},
          "MPI_Finalize");
 }
 

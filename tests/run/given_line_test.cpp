@@ -163,7 +163,7 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
                "more ranks or CPUs", "--ntasks-per-node"},
            Row{"srun: error: Task launch for StepId=1.6 failed on node nid003: Unable to layout tasks on given cpus\n",
                "can't place the tasks of the line", "--threads-per-core"},
-           Row{"srun: error: Only allocated 2 nodes asked for 3\n", "more nodes than the job has", "(-N)"},
+           Row{"srun: error: Only allocated 2 nodes requested 3\n", "more nodes than the job has", "(-N)"},
            Row{"srun: error: Unable to create step for job 2: Requested node configuration is not available\n",
                "does not have the nodes or resources of the line", "scontrol show job"},
            Row{"srun: error: Unable to create step for job 17: Cannot request more threads per core than the job "

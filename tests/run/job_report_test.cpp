@@ -40,7 +40,7 @@ TEST(JobWords, SayWhatToDoWhereWaitingDoesNotHelp) {
             "Slurm job 12 is held by its user (JobHeldUser); release it: scontrol release 12");
   EXPECT_EQ(
       announce(slurm(), news("PENDING", "PartitionTimeLimit"), false),
-      "Slurm job 12 can't start: the partition allows less time (PartitionTimeLimit); ask for less with -J time=..., "
+      "Slurm job 12 can't start: the partition allows less time (PartitionTimeLimit); request less with -J time=..., "
       "or choose a partition that allows it: -J partition=...");
   auto silent = news("PENDING", "Priority");
   silent.trouble = "Unable to contact slurm controller";

@@ -10,8 +10,8 @@
 namespace muster {
 namespace {
 
-const ActionWish drain{true, false, 2};
-const ActionWish resume{false, true, 2};
+const ActionRequest drain{true, false, 2};
+const ActionRequest resume{false, true, 2};
 
 Culprit node(const std::string& name) {
   return {CulpritKind::node, name, name, -1};
@@ -153,29 +153,30 @@ TEST(Drain, NeverWhatSomebodyElseDrainedOrNoted) {
 
 TEST(Drain, NeverMoreThanTheCap) {
   const auto report = run_with({fails({node("nid003")}), fails({node("nid004")}), fails({node("nid005")})});
-  auto wish = drain;
-  const auto refused = plan_actions(report, all_idle(), wish);
+  auto request = drain;
+  const auto refused = plan_actions(report, all_idle(), request);
   EXPECT_TRUE(refused.actions.empty());
   EXPECT_NE(refused.refusal.find("3 would be, and --max-drain is 2"), std::string::npos) << refused.refusal;
-  wish.most_drained = 3;
-  EXPECT_EQ(plan_actions(report, all_idle(), wish).actions.size(), 3u);
-  const auto with_one = plan_actions(report, with_drained(8, own), wish);
+  request.most_drained = 3;
+  EXPECT_EQ(plan_actions(report, all_idle(), request).actions.size(), 3u);
+  const auto with_one = plan_actions(report, with_drained(8, own), request);
   EXPECT_TRUE(with_one.actions.empty()) << "those that are out already count";
   EXPECT_NE(with_one.refusal.find("beside the 1 that muster has drained"), std::string::npos) << with_one.refusal;
-  EXPECT_TRUE(plan_actions(report, with_drained(8, own + "; ticket 12"), wish).actions.empty()) << "edited ones, too";
-  EXPECT_EQ(plan_actions(report, with_drained(8, "by hand"), wish).actions.size(), 3u) << "others' do not";
+  EXPECT_TRUE(plan_actions(report, with_drained(8, own + "; ticket 12"), request).actions.empty())
+      << "edited ones, too";
+  EXPECT_EQ(plan_actions(report, with_drained(8, "by hand"), request).actions.size(), 3u) << "others' do not";
 }
 
 TEST(Drain, NotMoreThanHalfOfThoseThatTookPart) {
   std::vector<Finding> findings;
   for (int i = 1; i <= 5; ++i) findings.push_back(fails({node("nid00" + std::to_string(i))}));
-  auto wish = drain;
-  wish.most_drained = 100;
-  const auto plan = plan_actions(run_with(findings), all_idle(), wish);
+  auto request = drain;
+  request.most_drained = 100;
+  const auto plan = plan_actions(run_with(findings), all_idle(), request);
   EXPECT_TRUE(plan.actions.empty());
   EXPECT_NE(plan.refusal.find("more than half"), std::string::npos) << plan.refusal;
   findings.pop_back();
-  EXPECT_EQ(plan_actions(run_with(findings), all_idle(), wish).actions.size(), 4u);
+  EXPECT_EQ(plan_actions(run_with(findings), all_idle(), request).actions.size(), 4u);
 }
 
 TEST(Drain, ANodeByItselfMayBeDrained) {
@@ -327,23 +328,24 @@ RC_GTEST_PROP(Drain, NeverBeyondWhatWasAskedFor, ()) {
   else if (is_simulated)
     report.nodes.push_back({"nid001", {{"simulated", "frontier"}}});
   const auto nodes = any_services();
-  const ActionWish wish{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, 9)};
+  const ActionRequest request{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, 9)};
 
-  const auto plan = plan_actions(report, nodes, wish);
+  const auto plan = plan_actions(report, nodes, request);
   std::set<std::string> drained;
   for (const auto& action : plan.actions) {
     RC_ASSERT(std::find(asked.begin(), asked.end(), action.node) != asked.end());
     const auto found =
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.node == action.node; });
     if (action.kind == ActionKind::resume) {
-      RC_ASSERT(wish.resume_passed && found != nodes.end() && found->is_drained && read_tag(found->reason).has_value());
+      RC_ASSERT(request.resume_passed && found != nodes.end() && found->is_drained &&
+                read_tag(found->reason).has_value());
       continue;
     }
     RC_ASSERT(drained.insert(action.node).second);
     RC_ASSERT(found != nodes.end() && !found->is_drained && !found->is_down && found->reason.empty());
   }
-  RC_ASSERT(drained.empty() || wish.drain_failed);
-  RC_ASSERT(drained.empty() || static_cast<int>(drained.size()) + drained_by_muster(nodes) <= wish.most_drained);
+  RC_ASSERT(drained.empty() || request.drain_failed);
+  RC_ASSERT(drained.empty() || static_cast<int>(drained.size()) + drained_by_muster(nodes) <= request.most_drained);
   RC_ASSERT(plan.actions.empty() || !is_simulated);
 }
 

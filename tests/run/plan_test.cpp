@@ -177,8 +177,8 @@ TEST(Shape, AnAllocationsTasksAreThoseThatACoreWouldHave) {
 
 /// `none` and `profile` as a check's word have them, everything else on cores.
 Result<JobBinding> bind_by_word(const BindRequest& request) {
-  if (request.wish == "profile") return fail(ErrorKind::usage, "bind", "no profile");
-  return JobBinding{request.wish == "none" ? BindKind::none : BindKind::cores, request.wish, {}, {}, false};
+  if (request.binding == "profile") return fail(ErrorKind::usage, "bind", "no profile");
+  return JobBinding{request.binding == "none" ? BindKind::none : BindKind::cores, request.binding, {}, {}, false};
 }
 
 TEST(Shape, CasesThatAreBoundDifferentlyShareNoLaunch) {

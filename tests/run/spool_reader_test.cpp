@@ -97,7 +97,7 @@ TEST(SpoolReaderTest, SaysWhenItJudgesOtherwiseThanTheRunDid) {
 
 TEST(SpoolReaderTest, ReportsCasesThatCouldNotBeLaunched) {
   auto plan = plan_of(1);
-  plan.cases[0].unable = {{Verdict::skip, "needs 3 nodes", {}, "ask for more"}};
+  plan.cases[0].unable = {{Verdict::skip, "needs 3 nodes", {}, "request more"}};
   const auto report = Frames(plan).recover_spool();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->cases[0].verdict, Verdict::skip);

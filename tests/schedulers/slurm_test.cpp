@@ -198,7 +198,7 @@ constexpr RefusalCase refusal_cases[] = {
     {"sbatch: error: Batch job submission failed: Invalid node name specified\n", 1,
      "Invalid node name specified; correct --nodes; sinfo lists the nodes"},
     {"sbatch: error: Batch job submission failed: Requested node configuration is not available\n", 1,
-     "Requested node configuration is not available; ask for less: fewer --nodes, --ranks-per-node or GPUs "
+     "Requested node configuration is not available; request less: fewer --nodes, --ranks-per-node or GPUs "
      "(scheduler_options of the profile, -J)"},
     {"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n", 1,
      "Invalid account or account/partition combination specified; name an account that may use the partition: -J "
@@ -253,7 +253,7 @@ constexpr StatusCase status_cases[] = {
      "can't start: a node that it names is down, drained or reserved (nid002)", true},
     {"nodes_drained", JobPhase::waiting, JobFault::none,
      "can't start: too few nodes are left that are not down, drained or reserved", true},
-    {"too_many_nodes", JobPhase::waiting, JobFault::none, "can't start: the partition does not have what it asks for",
+    {"too_many_nodes", JobPhase::waiting, JobFault::none, "can't start: the partition does not have what it requests",
      true},
     {"running", JobPhase::running, JobFault::none, "runs", false},
     {"running_again", JobPhase::running, JobFault::none, "runs", false},

@@ -56,7 +56,7 @@ TEST(Allocation, ASlurmJob) {
 TEST(Allocation, TasksAreThoseThatSomebodyAskedFor) {
   EXPECT_EQ(tasks_in({{"SLURM_NTASKS", "8"}, {"SLURM_TASKS_PER_NODE", "2(x4)"}}), 2);
   EXPECT_EQ(tasks_in({{"SLURM_NTASKS", "3"}, {"SLURM_TASKS_PER_NODE", "3"}}, "nid001"), 3);
-  // What would fit, without a wish of anybody.
+  // What would fit, without a request of anybody.
   EXPECT_EQ(tasks_in({{"SLURM_TASKS_PER_NODE", "64(x4)"}}), std::nullopt);
   EXPECT_EQ(tasks_in({{"SLURM_NTASKS", "7"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}}), std::nullopt);
   EXPECT_EQ(tasks_in({{"SLURM_NTASKS_PER_NODE", "many"}}), std::nullopt);

@@ -9,6 +9,7 @@
 
 #include "app/binding/node_parts.hpp"
 #include "app/inputs/machine_files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/placement.hpp"
@@ -274,7 +275,7 @@ JobBinding line_of_bind(const Ground& ground, int ranks) {
   } else {
     const bool has_gpus = !ground.node->gpus.empty();
     const bool gives_gpus = ground.policy == BindPolicy::gpu || ground.policy == BindPolicy::cores;
-    BindWish wish{ranks, gives_gpus && !has_gpus ? usual_policy(*ground.node) : ground.policy, 0, ground.smt};
+    PlacementRequest wish{ranks, gives_gpus && !has_gpus ? usual_policy(*ground.node) : ground.policy, 0, ground.smt};
     // One rank on a node of several GPUs is there for the node: muster bind --gpus-per-rank.
     if (ranks == 1 && has_gpus && gives_gpus) wish.gpus_per_rank = static_cast<int>(ground.node->gpus.size());
     const auto placement = place_ranks(*ground.node, wish);
@@ -293,14 +294,14 @@ class Bindings {
       : wish_(std::move(wish)), system_(std::move(system)), node_(node) {}
 
   [[nodiscard]] Result<JobBinding> bind(const BindRequest& request) {
-    const bool is_ours = wish_.empty() && !request.wish.empty();
-    const std::string& wish = is_ours ? request.wish : wish_;
+    const bool is_ours = wish_.empty() && !request.binding.empty();
+    const std::string& wish = is_ours ? request.binding : wish_;
     const std::string source = is_ours ? "bind = \"none\" of the check" : "--bind none";
     if (request.is_for_line) return line_of_bind(ground_of_line(), request.ranks_per_node);
     if (wish == "none") return JobBinding{BindKind::none, source, {}, {}};
     if (wish == "profile" && with_binding(system_) == nullptr)
       return fail(ErrorKind::usage, "bind",
-                  fmt::format("the check asks for the profile's binding, and the profile {} has no "
+                  fmt::format("the check requests the profile's binding, and the profile {} has no "
                               "[partition.node.bind]",
                               system_.name));
     JobBinding binding = bind_job(ground(wish), request.ranks, request.ranks_per_node);
@@ -348,7 +349,7 @@ class Bindings {
 
 Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system, const BindableNode& node) {
   static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
-  if (!wish.empty() && std::find(known.begin(), known.end(), wish) == known.end())
+  if (!wish.empty() && !is_in(wish, known))
     return fail(ErrorKind::usage, "--bind",
                 fmt::format("unknown binding \"{}\"{}", printable_line(wish, 40), suggestion(wish, known)));
   if (wish == "profile" && with_binding(system) == nullptr)

@@ -28,12 +28,12 @@ struct BindableNode {
   bool counts_reserved_cores = false;  ///< the launcher shares out reserved cores, too
 };
 
-/// `wish` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the profile
-/// where it has a binding, else auto. Masks that a job on part of a node can't have give way to cores; the binding's
-/// `source` then has the reason. Fails with kind `usage` for another word, and for `profile` where the profile has
-/// none; what is returned fails so for a check that asks for `profile`. Shares of the cores become masks where the
-/// launcher would also count reserved ones; where the node's cores are not known, `why_cores` names that.
-[[nodiscard]] Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system,
+/// `request` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the
+/// profile where it has a binding, else auto. Masks that a job on part of a node can't have give way to cores; the
+/// binding's `source` then has the reason. Fails with kind `usage` for another word, and for `profile` where the
+/// profile has none; what is returned fails so for a check that asks for `profile`. Shares of the cores become masks
+/// where the launcher would also count reserved ones; where the node's cores are not known, `why_cores` names that.
+[[nodiscard]] Result<BindJob> choose_binding(const std::string& request, const SystemProfile& system,
                                              const BindableNode& node);
 
 }  // namespace muster

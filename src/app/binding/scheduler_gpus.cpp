@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/loop.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -23,7 +24,7 @@ bool counts_gpus(const SystemProfile& system) {
 bool refuses(const SystemProfile& system, std::string_view option) {
   return std::any_of(system.partitions.begin(), system.partitions.end(), [&](const PartitionProfile& partition) {
     const auto& refused = partition.scheduler_refuses;
-    return std::find(refused.begin(), refused.end(), option) != refused.end();
+    return is_in(option, refused);
   });
 }
 
@@ -42,10 +43,7 @@ Result<std::vector<CountedGpus>> gpus_of(const SchedulerSpec& scheduler, const s
   const auto out = answer_of(scheduler.ask_gpus(partition));
   if (!out) return tl::unexpected(out.error());
   auto nodes = scheduler.read_gpus(*out, partition);
-  if (!names.empty())
-    std::erase_if(nodes, [&](const CountedGpus& node) {
-      return std::find(names.begin(), names.end(), node.node) == names.end();
-    });
+  if (!names.empty()) std::erase_if(nodes, [&](const CountedGpus& node) { return !is_in(node.node, names); });
   return nodes;
 }
 
@@ -92,8 +90,8 @@ int per_node_of(std::string_view option) {
 
 }  // namespace
 
-GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, std::span<const JobOption> options,
-                  const std::vector<std::string>& nodes) {
+GpuRequest wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, std::span<const JobOption> options,
+                     const std::vector<std::string>& nodes) {
   if (scheduler.ask_gpus == nullptr || counts_gpus(system) || refuses(system, "--gpus-per-node")) return {};
   if (const auto name = scheduler.gpu_option(options); !name.empty()) {
     const auto option =
@@ -104,7 +102,7 @@ GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, s
   }
   const auto found = gpus_of(scheduler, partition_of(options), nodes);
   if (!found)
-    return {0, fmt::format("the job asks for no GPUs, as the batch system does not answer how many a node has; add -J "
+    return {0, fmt::format("the job requests no GPUs, as the batch system does not answer how many a node has; add -J "
                            "gpus-per-node=N where there are some ({})",
                            to_string(found.error()))};
   const int least = least_gpus(*found);
@@ -112,10 +110,10 @@ GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, s
   const auto lacking =
       std::count_if(found->begin(), found->end(), [](const CountedGpus& node) { return node.count == 0; });
   if (!nodes.empty() && lacking > 0)
-    return {0, fmt::format("the job asks for no GPUs: {} of the {} nodes that were named have none", lacking,
+    return {0, fmt::format("the job requests no GPUs: {} of the {} nodes that were named have none", lacking,
                            found->size())};
   return {least,
-          fmt::format("no profile describes this cluster; by sinfo its nodes have {}: the job asks for them with "
+          fmt::format("no profile describes this cluster; by sinfo its nodes have {}: the job requests them with "
                       "--gpus-per-node={}",
                       gpus_text(least), least),
           ", and starts one rank for each"};
@@ -141,7 +139,7 @@ std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Al
   const auto reported = answer_of(scheduler->ask(job.job));
   if (!reported || scheduler->asks_for_gpus(*reported)) return std::nullopt;
   return Finding{Verdict::error,
-                 fmt::format("job {} asked for no GPUs, and {} {} {} by sinfo", job.job, compress_hostlist(job.nodes),
+                 fmt::format("job {} requested no GPUs, and {} {} {} by sinfo", job.job, compress_hostlist(job.nodes),
                              job.nodes.size() == 1 ? "has" : "have", gpus_text(least)),
                  {{CulpritKind::setting, "--gpus-per-node", "", -1}},
                  fmt::format("submit the job with --gpus-per-node={}", least),

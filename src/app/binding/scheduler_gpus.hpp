@@ -13,7 +13,7 @@
 namespace muster {
 
 /// What a job on such a cluster asks for.
-struct GpuWish {
+struct GpuRequest {
   int per_node = 0;     ///< 0: nothing is asked for
   std::string note;     ///< what is asked for and why, or why not; empty: there are no GPUs, or the profile counts them
   std::string ranks{};  ///< how many ranks follow from it, to be added to the note where none were asked for
@@ -23,8 +23,8 @@ struct GpuWish {
 /// GPUs that each node of a job with these options has: those of `nodes`, or where none is named, of the nodes of the
 /// partition that have any (the least). Asks the batch system, at most 20 s. Nothing where the profile of `system`,
 /// with one partition, counts the GPUs or declares that jobs with such an option are refused.
-[[nodiscard]] GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
-                                std::span<const JobOption> options, const std::vector<std::string>& nodes);
+[[nodiscard]] GpuRequest wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
+                                   std::span<const JobOption> options, const std::vector<std::string>& nodes);
 
 /// Whether the probe of the case measures GPUs and nothing else.
 [[nodiscard]] bool is_about_gpus(const Case& item);

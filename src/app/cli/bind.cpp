@@ -41,7 +41,7 @@ void add_bind(CommandLine line) {
       "  muster bind                                   this node, one rank per GPU\n"
       "  muster bind --system lumi --ranks-per-node 8\n"
       "  muster bind --policy spread --ranks-per-node 4 --rankfile > ranks.txt\n"
-      "Exit status: 0, 3 usage or file error, or a wish that no binding can fulfil");
+      "Exit status: 0, 3 usage or file error, or a request that no binding can satisfy");
   app->callback([bind, &status = line.status] { status = bind_command(*bind); });
 }
 

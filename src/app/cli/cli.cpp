@@ -14,6 +14,7 @@
 #include "app/driver_main.hpp"
 #include "app/inputs/load.hpp"
 #include "app/inputs/root_places.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/added_probes.hpp"
 #include "run/plugins.hpp"
@@ -32,7 +33,7 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
     // Options of which one excludes the others are a nameless command of their own.
     for (const auto* group : app.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); }))
       for (const auto& word : known_words(*group, true))
-        if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+        if (!is_in(word, words)) words.push_back(word);
   } else {
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
       if (!command->get_group().empty()) words.push_back(command->get_name());
@@ -48,7 +49,7 @@ bool has_unknown_letter(const CLI::App& app, std::string_view word) {
   const auto options = app.get_options();
   return std::none_of(options.begin(), options.end(), [&](const CLI::Option* option) {
     const auto& letters = option->get_snames();
-    return std::find(letters.begin(), letters.end(), word.substr(1, 1)) != letters.end();
+    return is_in(word.substr(1, 1), letters);
   });
 }
 
@@ -95,8 +96,7 @@ std::string explain_words(const std::vector<const CLI::App*>& chain, int count, 
     const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
     if (has_unknown_letter(*chain.back(), word)) return fmt::format("unknown option \"{}\"", word.substr(0, 2));
     if (word.size() <= 2 || word.compare(0, 2, "--") != 0 || word == "--help") continue;
-    if (std::find(options.begin(), options.end(), word) == options.end())
-      return fmt::format("unknown option \"{}\"{}", word, suggestion(word, options));
+    if (!is_in(word, options)) return fmt::format("unknown option \"{}\"{}", word, suggestion(word, options));
   }
   return {};
 }
@@ -105,9 +105,8 @@ std::string explain_words(const std::vector<const CLI::App*>& chain, int count, 
 std::string explain_option_before_command(const CLI::App& root, int count, char** arguments) {
   if (count < 3 || arguments[1][0] != '-') return {};
   const auto commands = known_words(root, false);
-  const auto command = std::find_if(arguments + 2, arguments + count, [&](const char* word) {
-    return std::find(commands.begin(), commands.end(), word) != commands.end();
-  });
+  const auto command =
+      std::find_if(arguments + 2, arguments + count, [&](const char* word) { return is_in(word, commands); });
   if (command == arguments + count) return {};
   return fmt::format("option \"{}\" is before the command; write muster {} {}", arguments[1], *command,
                      fmt::join(arguments + 1, command, " "));
@@ -118,7 +117,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, int coun
   const auto commands = known_words(*chain.back(), false);
   const auto word = left_over(root, count, arguments);
   std::string command;
-  if (!commands.empty() && !word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end())
+  if (!commands.empty() && !word.empty() && !is_in(word, commands))
     command = fmt::format("unknown command \"{}\"{}", word, suggestion(word, commands));
   auto what = explain_option_before_command(root, count, arguments);
   // Of an unknown command no option can be known.
@@ -182,7 +181,7 @@ int command_line(int count, char** arguments) {
     fmt::print("muster {}\n", MUSTER_VERSION);
     return 0;
   }
-  CLI::App root{"muster: checks whether the nodes of a GPU cluster are fit for work, and names what is at fault"};
+  CLI::App root{"muster: tests the nodes of a GPU cluster, and names what is at fault"};
   root.name("muster");
   root.require_subcommand(1);
   root.set_version_flag("--version", "muster " MUSTER_VERSION);

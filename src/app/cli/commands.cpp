@@ -61,7 +61,7 @@ void add_doctor(CommandLine line) {
 void add_machine(CommandLine line) {
   const auto machine = std::make_shared<MachineOptions>();
   auto* app =
-      line.root.add_subcommand("machine", "Show a described machine, or write it for ranks to pretend to be on");
+      line.root.add_subcommand("machine", "Show a machine description, or write it as the files of a simulated run");
   app->add_option("machine", machine->machine,
                   "Name or file of a description (default: list those that come with muster)")
       ->type_name("NAME|FILE");

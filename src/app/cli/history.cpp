@@ -52,7 +52,7 @@ void add_history(CommandLine line) {
   auto* app = line.root.add_subcommand("history", "Earlier runs: list them, plot a metric, find flaky checks");
   app->require_subcommand(0, 1);
   app->add_option("--history", history->file, history_help)->type_name("FILE");
-  app->add_option("--last", history->last, "So many runs, the latest (default 20)")
+  app->add_option("--last", history->last, "Number of latest runs (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app->add_option("--metric", history->metric, "Draw this metric over time")->type_name("NAME");
@@ -67,7 +67,8 @@ void add_history(CommandLine line) {
   app->add_option("--where", history->where, "With this label; repeatable")
       ->type_name("LABEL=VALUE")
       ->allow_extra_args(false);
-  auto* flaky = app->add_flag("--flaky", history->flaky, "What passes and fails by turns with nothing else changed");
+  auto* flaky =
+      app->add_flag("--flaky", history->flaky, "Checks that pass and fail in turn while nothing else changes");
   auto* lemons = app->add_flag("--lemons", history->lemons, "Nodes and devices that fail more often than their peers");
   auto* actions = app->add_flag("--actions", history->actions, "What was done to nodes");
   flaky->excludes(lemons)->excludes(actions);
@@ -85,7 +86,7 @@ void add_history(CommandLine line) {
       "  muster history -n hello --since 2026-01-31\n"
       "  muster history export history.jsonl; muster history --history other.db import history.jsonl\n"
       "  muster history prune --keep 1000\n"
-      "  muster history accept --item nid003                  after its repair: judge it by what it does from now on\n"
+      "  muster history accept --item nid003                  after its repair: judge it by its later runs\n"
       "Exit status: 0, 2 it can't be done (no run stored yet, no space, in use by others), 3 usage or file error");
   app->callback([history, app, &status = line.status] {
     if (app->get_subcommands().empty()) status = history_command(*history);
@@ -95,7 +96,7 @@ void add_history(CommandLine line) {
 void add_compare(CommandLine line) {
   const auto compare = std::make_shared<CompareOptions>();
   auto* app =
-      line.root.add_subcommand("compare", "Two runs, before and after: what got worse, better, or is another thing");
+      line.root.add_subcommand("compare", "Compare two runs: what got worse, what got better, what else differs");
   app->add_option("before", compare->before, "Run id, folder, report.json, latest, previous")
       ->type_name("RUN")
       ->required();

@@ -52,7 +52,7 @@ void add_site(CLI::App& app, SiteOptions& site) {
   auto* environment =
       app.add_option("--environment", site.environment, "Environment of the profile")->type_name("NAME");
   app.add_option("--launcher", site.launcher,
-                 "Who starts the ranks (default: srun in a Slurm job, else mpirun, else local)")
+                 "Launcher of the ranks (default: srun in a Slurm job, else mpirun, else local)")
       ->type_name("NAME");
   auto* line = app.add_option("--launch", site.launch,
                               "Your own launch line, such as 'srun -N 2 --ntasks-per-node=8': muster's agent is put\n"
@@ -85,8 +85,9 @@ void add_site(CLI::App& app, SiteOptions& site) {
       ->excludes(line);
   line->excludes(environment);
   app.add_option("--agent", site.agent, "The agent to start (default: muster-rank beside muster)")->type_name("PATH");
-  app.add_flag("--simulated", site.is_simulated,
-               "On the machine that MUSTER_MACHINE names: tests muster and checks, nothing real (docs/machines.md)");
+  app.add_flag(
+      "--simulated", site.is_simulated,
+      "Run on the simulated machine of MUSTER_MACHINE: tests muster and checks, not hardware (docs/machines.md)");
 }
 
 void add_run_like(CLI::App& app, RunOptions& run) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/cli/options.hpp"
+#include "base/lists.hpp"
 
 namespace muster {
 
@@ -24,7 +25,7 @@ Argv inside_words(const CLI::App& app) {
   Argv paths, words;
   const auto take = [&](const CLI::Option* option) {
     const auto name = option->get_lnames().empty() ? "" : option->get_lnames().front();
-    if (option->count() == 0 || std::find(outside.begin(), outside.end(), name) != outside.end()) return;
+    if (option->count() == 0 || is_in(name, outside)) return;
     if (option->get_positional()) {
       paths = option->results();
       return;
@@ -43,10 +44,12 @@ Argv inside_words(const CLI::App& app) {
 
 /// docs/night.md
 void add_night(CLI::App& app, ScheduledRunOptions& night) {
-  app.add_flag("--lock", night.lock, "Not while another run of yours with --lock has one of the nodes: exit status 75");
-  app.add_option("--lock-file", night.lock_file, "As --lock, with this file instead of the one among your state")
+  app.add_flag("--lock", night.lock,
+               "Do not start while another of your runs with --lock uses one of the nodes: exit status 75");
+  app.add_option("--lock-file", night.lock_file, "As --lock, with this lock file instead of the default one")
       ->type_name("FILE");
-  app.add_option("--on-fail", night.on_fail, "drain: take nodes that are surely at fault out of service afterwards")
+  app.add_option("--on-fail", night.on_fail,
+                 "drain: after the run, take nodes that are certainly at fault out of service")
       ->type_name("ACTION")
       ->check(CLI::IsMember({"drain"}));
   app.add_option("--on-pass", night.on_pass,
@@ -54,7 +57,7 @@ void add_night(CLI::App& app, ScheduledRunOptions& night) {
       ->type_name("ACTION")
       ->check(CLI::IsMember({"resume"}));
   app.add_option("--max-drain", night.max_drain,
-                 "Nodes that muster may have drained at any time; none is when it would be more (default: 2)")
+                 "Most nodes that muster may have drained at any time; beyond that it drains none (default: 2)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--dry-run-actions", night.dry_run_actions,
@@ -71,15 +74,15 @@ void add_run(CommandLine line) {
   auto* app = line.root.add_subcommand("run", "Run checks and report");
   add_run_like(*app, *run);
   add_reports(*app, run->reports, run->color, run->quiet);
-  app->add_option("--max-failures", run->max_failures, "Start nothing more after N failed cases")
+  app->add_option("--max-failures", run->max_failures, "Start no further cases after N failed ones")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
-  app->add_option("--output", run->output, "Where run folders are made")->type_name("FOLDER");
+  app->add_option("--output", run->output, "Parent folder of run folders")->type_name("FOLDER");
   auto* history = app->add_option("--history", run->history,
                                   "Where the run is stored, and earlier ones are read from\n"
                                   "(default: $XDG_STATE_HOME/muster/history.db, else ~/.local/state/muster/history.db)")
                       ->type_name("FILE");
-  app->add_flag("--no-history", run->no_history, "Store nothing, read nothing of earlier runs")->excludes(history);
+  app->add_flag("--no-history", run->no_history, "Neither store the run nor read earlier ones")->excludes(history);
   app->add_flag("--submit", run->submit,
                 "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)")
       ->excludes(app->get_option("--launch"));

@@ -12,7 +12,8 @@ void add_selftest(CommandLine line) {
   app->add_option("paths", selftest->paths, "Check files or folders (default: those that come with muster)")
       ->type_name("FILE|FOLDER");
   add_names(*app, selftest->names);
-  auto* page = app->add_flag("--markdown", selftest->markdown, "What is shown of which check, as a page; runs nothing");
+  auto* page = app->add_flag("--markdown", selftest->markdown,
+                             "Print which example shows what of which check, as a page; run nothing");
   app->add_option("--launcher", selftest->launcher, "mpirun, mpiexec, srun, ... (default: the first that is here)")
       ->type_name("NAME")
       ->excludes(page);

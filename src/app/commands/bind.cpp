@@ -12,6 +12,7 @@
 #include "app/inputs/simulation.hpp"
 #include "app/inputs/site.hpp"
 #include "app/runs/outputs.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "model/expected_node.hpp"
@@ -28,7 +29,7 @@ namespace {
 struct Question {
   std::string what;  ///< the node: a host, a description, a file
   NodeParts node;
-  BindWish wish;
+  PlacementRequest request;
   std::string select;         ///< `wrapper`, `map_gpu`
   bool asks_for_gpus = true;  ///< the scheduler takes options that do
   std::vector<std::string> remarks;
@@ -123,7 +124,7 @@ Result<BindPolicy> choose_policy(const Wanted& wanted, const NodeParts& node, st
     }
     if (!needs_gpus(*policy) || !node.gpus.empty()) return *policy;
     return fail(ErrorKind::usage, "--policy",
-                fmt::format("{} needs GPUs, and none can be used here; ask for spread or compact", asked));
+                fmt::format("{} needs GPUs, and none can be used here; request spread or compact", asked));
   }
   const auto& bind = wanted.partition.node.bind;
   const auto policy = bind ? parse_bind_policy(bind->policy) : std::nullopt;
@@ -142,20 +143,20 @@ Result<Question> understand(const Wanted& wanted) {
   const auto policy = choose_policy(wanted, question.node, question.remarks);
   if (!policy) return tl::unexpected(policy.error());
   const ExpectedNode& expected = wanted.partition.node;
-  question.wish.policy = *policy;
-  question.wish.gpus_per_rank = wanted.options.gpus_per_rank.value_or(1);
+  question.request.policy = *policy;
+  question.request.gpus_per_rank = wanted.options.gpus_per_rank.value_or(1);
   const bool gives_gpus = *policy == BindPolicy::gpu || *policy == BindPolicy::cores;
   if (wanted.options.gpus_per_rank && !gives_gpus)
     return fail(ErrorKind::usage, "--gpus-per-rank",
-                fmt::format("policy {} gives no GPUs out{}", to_string(*policy),
-                            question.node.gpus.empty() ? ", and none can be used here" : "; ask for gpu or cores"));
-  const int fewer = std::max(1, usual_ranks(question.node) / question.wish.gpus_per_rank);
-  question.wish.ranks = wanted.options.ranks_per_node.value_or(gives_gpus ? fewer : usual_ranks(question.node));
-  question.wish.cores = wanted.options.cores_per_rank.value_or(0);
-  question.wish.smt = wanted.options.smt || (expected.bind && expected.bind->smt);
+                fmt::format("policy {} assigns no GPUs{}", to_string(*policy),
+                            question.node.gpus.empty() ? ", and none can be used here" : "; request gpu or cores"));
+  const int fewer = std::max(1, usual_ranks(question.node) / question.request.gpus_per_rank);
+  question.request.ranks = wanted.options.ranks_per_node.value_or(gives_gpus ? fewer : usual_ranks(question.node));
+  question.request.cores = wanted.options.cores_per_rank.value_or(0);
+  question.request.smt = wanted.options.smt || (expected.bind && expected.bind->smt);
   question.select = expected.bind && !expected.bind->select.empty() ? expected.bind->select : "wrapper";
   const auto& refused = wanted.partition.scheduler_refuses;
-  question.asks_for_gpus = std::find(refused.begin(), refused.end(), "--gpus-per-node") == refused.end();
+  question.asks_for_gpus = !is_in("--gpus-per-node", refused);
   const std::size_t gpus = question.node.gpus.size();
   if (expected.gpus && gpus > 0 && gpus != static_cast<std::size_t>(expected.gpus->count))
     question.remarks.push_back(
@@ -214,9 +215,9 @@ std::string head_of(const Question& question) {
 }
 
 std::string wish_of(const Question& question) {
-  std::string text = fmt::format("{}, policy {}", counted(static_cast<std::size_t>(question.wish.ranks), "rank"),
-                                 to_string(question.wish.policy));
-  if (question.wish.smt) text += ", all threads of a core";
+  std::string text = fmt::format("{}, policy {}", counted(static_cast<std::size_t>(question.request.ranks), "rank"),
+                                 to_string(question.request.policy));
+  if (question.request.smt) text += ", all threads of a core";
   if (!question.node.reserved.empty()) text += ", reserved: " + question.node.reserved.list();
   return text;
 }
@@ -263,11 +264,11 @@ void print_json(const Question& question, const Placement& placement) {
   const Lines lines = lines_of(question, placement);
   std::vector<std::string> remarks = question.remarks;
   remarks.insert(remarks.end(), placement.remarks.begin(), placement.remarks.end());
-  const json document = {{"node", question.what},     {"policy", to_string(question.wish.policy)},
-                         {"smt", question.wish.smt},  {"reserved", question.node.reserved.list()},
-                         {"ranks", std::move(ranks)}, {"remarks", remarks},
-                         {"srun", lines.srun},        {"cpu_bind", srun_masks(placement)},
-                         {"mpirun", lines.mpirun},    {"rankfile", lines.rankfile},
+  const json document = {{"node", question.what},       {"policy", to_string(question.request.policy)},
+                         {"smt", question.request.smt}, {"reserved", question.node.reserved.list()},
+                         {"ranks", std::move(ranks)},   {"remarks", remarks},
+                         {"srun", lines.srun},          {"cpu_bind", srun_masks(placement)},
+                         {"mpirun", lines.mpirun},      {"rankfile", lines.rankfile},
                          {"openmp", lines.openmp}};
   fmt::print("{}\n", dump(document, 1));
 }
@@ -305,7 +306,7 @@ int bind_command(const BindOptions& options) {
   if (const auto terminal = terminal_options(options.color, false); !terminal) return usage_error(terminal.error());
   const auto question = ask(options);
   if (!question) return usage_error(question.error());
-  const auto placement = place_ranks(question->node, question->wish);
+  const auto placement = place_ranks(question->node, question->request);
   if (!placement) return usage_error(placement.error());
   if (options.rankfile)
     for (const std::string& line : lines_of(*question, *placement).rankfile) fmt::print("{}\n", line);

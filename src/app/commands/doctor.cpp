@@ -15,6 +15,7 @@
 #include "app/runs/node_service.hpp"
 #include "base/hostlist.hpp"
 #include "base/loop.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "model/expected_node.hpp"
@@ -39,16 +40,10 @@ struct Line {
   std::string remedy;
 };
 
+constexpr std::string_view health_words[] = {"ok", "limited", "bad"};
+
 std::string_view word(Health health) {
-  switch (health) {
-    case Health::good:
-      return "ok";
-    case Health::limited:
-      return "limited";
-    case Health::bad:
-      return "bad";
-  }
-  return "?";
+  return enum_name(health_words, health);
 }
 
 Line topology_line() {
@@ -167,7 +162,7 @@ Line device_line(const std::string& name, const std::string& path, const char* w
   if (access(path.c_str(), F_OK) != 0) return {name, Health::limited, fmt::format("none: {} is absent", path), ""};
   if (access(path.c_str(), R_OK | W_OK) != 0)
     return {name, Health::bad, fmt::format("{} is there but may not be opened", path),
-            fmt::format("ask for the group that owns {}", path)};
+            fmt::format("request membership of the group that owns {}", path)};
   return {name, Health::good, fmt::format("{} ({})", path, what), ""};
 }
 
@@ -235,7 +230,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   if (site && loaded.diagnostics.ok()) add_checks(loaded, system.value_or(SystemProfile()), *site, all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
-                           "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));
+                           "InfiniBand and GPU transports lock memory; request \"ulimit -l unlimited\""));
   all.push_back(limit_line("open files", RLIMIT_NOFILE, 1024, false, "large jobs need more; see ulimit -n"));
   all.push_back(limit_line("stack", RLIMIT_STACK, 1u << 20, true, "raise it with ulimit -s"));
   for (const GpuVendor* vendor : gpu_vendors())

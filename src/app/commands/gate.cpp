@@ -17,6 +17,7 @@
 #include "app/inputs/simulation.hpp"
 #include "app/runs/outputs.hpp"
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -164,18 +165,14 @@ int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
 }
 
-std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 /// For what places processes by itself, and for scripts.
 Environment environment_for(const Destination& there, const SiteFound& found) {
   Environment all{{"MUSTER_NODELIST", join(there.nodes, ",")},
                   {"MUSTER_NODES", std::to_string(there.nodes.size())},
                   {"MUSTER_HOSTFILE", there.host_file}};
   if (!found.allocation) return all;
-  for (auto& one : slurm_variables(variable, found.allocation->nodes, there.nodes)) all.push_back(std::move(one));
+  for (auto& one : slurm_variables(environment_variable, found.allocation->nodes, there.nodes))
+    all.push_back(std::move(one));
   return all;
 }
 
@@ -224,7 +221,7 @@ Result<void> check_count(const SiteFound& found, std::size_t need) {
                                                 : std::string("--nodes");
   return fail(
       ErrorKind::usage, "--need",
-      fmt::format("{} nodes are needed, and {} {} there ({}); nothing was measured: ask for as many, and some to "
+      fmt::format("{} nodes are needed, and {} {} there ({}); nothing was measured: request as many, and some to "
                   "spare",
                   need, there, there == 1 ? "is" : "are", where));
 }
@@ -276,9 +273,9 @@ void give_master(const SiteFound& found, const GateOptions& options) {
     return;
   }
   // Open MPI's hands no variables on to other nodes.
-  if (!variable("MASTER_ADDR") && found.site.launcher == "mpirun") return;
+  if (!environment_variable("MASTER_ADDR") && found.site.launcher == "mpirun") return;
   const auto nodes = nodes_of(found);
-  const auto master = choose_master({variable("MASTER_ADDR"), false}, nodes, nodes, resolved_addresses);
+  const auto master = choose_master({environment_variable("MASTER_ADDR"), false}, nodes, nodes, resolved_addresses);
   if (master && master->value) ::setenv("MASTER_ADDR", master->value->c_str(), 1);
 }
 
@@ -314,7 +311,7 @@ int gate_command(const GateOptions& options) {
   // Its errors are reported now, not after all measurements.
   if (starts)
     if (auto tried = try_aim(command, found, need); !tried) return answer.refuse(tried.error());
-  const auto master_set = variable("MASTER_ADDR");
+  const auto master_set = environment_variable("MASTER_ADDR");
   give_master(found, options);
   const auto outcome = pass_gate(run, std::move(*prepared), need, {answer.began(), *deadline});
   if (outcome.error) return answer.refuse(*outcome.error, outcome);

@@ -10,6 +10,7 @@
 #include "app/runs/outputs.hpp"
 #include "app/views/series_plot.hpp"
 #include "base/clock.hpp"
+#include "base/lists.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -120,7 +121,7 @@ int list_actions(History& history, const View& view) {
 
 int list_flaky(const std::vector<ItemVerdict>& verdicts) {
   const auto found = flaky(verdicts);
-  if (found.empty()) fmt::print("nothing passes and fails by turns\n");
+  if (found.empty()) fmt::print("no check passes and fails in turn\n");
   for (const Flaky& one : found)
     fmt::print("{}: {} changed {} times with nothing else changed, failed {} of {} runs, last {}\n",
                printable_line(one.item), printable_line(one.check), one.changes, one.failed, one.runs,
@@ -157,8 +158,8 @@ int nothing_fits(History& history, const HistoryOptions& options) {
   if (!all) return history_trouble(all.error());
   std::vector<std::string> known;
   for (const Series& one : *all)
-    if (std::find(known.begin(), known.end(), one.key.metric) == known.end()) known.push_back(one.key.metric);
-  const bool is_known = std::find(known.begin(), known.end(), options.metric) != known.end();
+    if (!is_in(one.key.metric, known)) known.push_back(one.key.metric);
+  const bool is_known = is_in(options.metric, known);
   return usage_error({ErrorKind::usage, "--metric",
                       is_known ? fmt::format("{} is there, but not with that check, item, label or time",
                                              printable_line(options.metric))
@@ -218,9 +219,8 @@ int history_command(const HistoryOptions& options) {
   if (options.metric.empty() && (!options.item.empty() || !options.where.empty()))
     return usage_error({ErrorKind::usage, "muster history", "--item and --where need a --metric NAME"});
   if (options.actions && !options.names.empty())
-    return usage_error(
-        {ErrorKind::usage, "--actions",
-         "what was done to nodes belongs to no check: leave -n (--name) out; --since and --before choose"});
+    return usage_error({ErrorKind::usage, "--actions",
+                        "actions on nodes belong to no check: leave out -n (--name), and use --since and --before"});
   auto view = view_of(options);
   if (!view) return usage_error(view.error());
   auto history = History::open(options.file, HistoryUse::read);

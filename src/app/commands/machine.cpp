@@ -119,7 +119,7 @@ int machine_command(const MachineOptions& options) {
                one->applied_faults.empty() ? "" : " with " + human_list(one->applied_faults),
                printable_line(folder.string()));
   }
-  fmt::print("be there: {}={} muster run --simulated\n", env_machine,
+  fmt::print("run on it: {}={} muster run --simulated\n", env_machine,
              shell_quote(fs::absolute(options.folder).string()));
   return 0;
 }

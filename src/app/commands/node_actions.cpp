@@ -43,7 +43,7 @@ class Acting {
     }
     const auto nodes = ask({});
     if (!nodes) return trouble("nothing was done to nodes", nodes.error());
-    const auto plan = plan_actions(report_, *nodes, wish());
+    const auto plan = plan_actions(report_, *nodes, request());
     if (!plan.refusal.empty()) lines_.say("{}", plan.refusal);
     announce(plan.left_alone, lines_);
     carry_out(plan.actions, *nodes);
@@ -66,7 +66,7 @@ class Acting {
     }
   }
 
-  ActionWish wish() const { return {!options_.on_fail.empty(), !options_.on_pass.empty(), most()}; }
+  ActionRequest request() const { return {!options_.on_fail.empty(), !options_.on_pass.empty(), most()}; }
 
   int most() const { return options_.max_drain.value_or(most_drained); }
 

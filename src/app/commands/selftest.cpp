@@ -11,6 +11,7 @@
 #include "app/selftest/example_plan.hpp"
 #include "app/selftest/selftest_table.hpp"
 #include "base/clock.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/select.hpp"
 
@@ -50,7 +51,7 @@ std::optional<std::vector<SelftestRow>> rows_of(const SelftestOptions& options, 
 }
 
 bool is_about(const Example& example, const Check& check) {
-  return std::find(example.checks.begin(), example.checks.end(), check.name) != example.checks.end();
+  return is_in(check.name, example.checks);
 }
 
 /// Silence is not evidence: a check without an example of either kind is reported.

@@ -19,6 +19,7 @@
 #include "app/runs/run_folder.hpp"
 #include "app/runs/scheduled_run.hpp"
 #include "base/clock.hpp"
+#include "base/lists.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -42,7 +43,7 @@ struct Submission {
   Plan plan;
   JobRequest request;
   JobChoice choice;
-  NodeWish nodes;
+  NodeRequest nodes;
 };
 
 Result<const SchedulerSpec*> find_a_scheduler() {
@@ -68,7 +69,7 @@ Result<void> refuse_inside_of_job() {
 }
 
 /// The nodes are not known yet: their number counts, and the profile's description of them.
-Site imagined_site(const SystemProfile& system, const NodeWish& nodes) {
+Site imagined_site(const SystemProfile& system, const NodeRequest& nodes) {
   Site site;
   site.launcher = "in the job";
   site.nodes = nodes.names;
@@ -104,7 +105,7 @@ int cpus_of_task(const SystemProfile& system, int tasks) {
     const ExpectedNode& node = partition.node;
     const int cores = node.cores - static_cast<int>(node.reserved_cores.size());
     const auto& refuses = partition.scheduler_refuses;
-    const bool is_refused = std::find(refuses.begin(), refuses.end(), "--cpus-per-task") != refuses.end();
+    const bool is_refused = is_in("--cpus-per-task", refuses);
     if (is_refused || tasks < 2 || cores / tasks < 2) continue;
     const bool has_threads = node.bind && node.bind->smt && node.cpu && node.cpu->smt > 1;
     return cores / tasks * (has_threads ? node.cpu->smt : 1);
@@ -214,9 +215,7 @@ std::vector<NodeState> nodes_of(const SchedulerSpec& scheduler, const JobStatus&
   const auto asked = run_program(scheduler.ask_nodes({}), 20);
   if (!asked || asked->timed_out) return {};
   auto nodes = scheduler.read_nodes(asked->out);
-  std::erase_if(nodes, [&](const NodeState& node) {
-    return std::find(status.nodes.begin(), status.nodes.end(), node.node) == status.nodes.end();
-  });
+  std::erase_if(nodes, [&](const NodeState& node) { return !is_in(node.node, status.nodes); });
   return nodes;
 }
 

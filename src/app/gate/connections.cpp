@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/units.hpp"
 #include "model/matrix.hpp"
 #include "run/per_node.hpp"
@@ -14,15 +15,8 @@ namespace muster {
 
 namespace {
 
-std::optional<std::string> label(const Labels& where, std::string_view key) {
-  for (const auto& [name, value] : where)
-    if (name == key) return value;
-  return std::nullopt;
-}
-
 std::uint64_t size_of(const MatrixFile& file) {
-  const auto text = label(file.where, "size");
-  const auto size = parse_bytes(text.value_or(""));
+  const auto size = parse_bytes(label_of(file.where, "size"));
   return size ? size->count : 0;
 }
 
@@ -32,7 +26,7 @@ const MatrixFile* best_matrix(const CaseResult& result) {
   for (const MatrixFile& file : result.matrices) {
     const bool is_speed = file.metric == "bandwidth" || file.metric == "bidirectional";
     // What was looked at again alone are the pairs that looked bad.
-    if (!is_speed || label(file.where, "alone")) continue;
+    if (!is_speed || find_label(file.where, "alone")) continue;
     const auto rank = [](const MatrixFile& one) { return std::pair(one.metric == "bandwidth", size_of(one)); };
     if (best == nullptr || rank(*best) < rank(file)) best = &file;
   }
@@ -102,7 +96,7 @@ std::vector<std::string> connection_cases(std::span<const RunReport> reports) {
   std::vector<std::string> ids;
   for (const RunReport& report : reports)
     if (const CaseResult* result = connecting_case(report))
-      if (std::find(ids.begin(), ids.end(), result->id) == ids.end()) ids.push_back(result->id);
+      if (!is_in(result->id, ids)) ids.push_back(result->id);
   return ids;
 }
 

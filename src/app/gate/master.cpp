@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/per_node.hpp"
 #include "system/system.hpp"
@@ -16,10 +17,6 @@
 namespace muster {
 
 namespace {
-
-bool has(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
 
 bool is_address(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
@@ -46,7 +43,7 @@ std::optional<std::string> node_named(const std::string& given, const std::vecto
     if (is_same_node(lower(node), value) || value.starts_with(lower(node) + "-")) return node;
   if (!is_address(value)) return std::nullopt;
   for (const auto& node : nodes)
-    if (has(addresses_of(node), value)) return node;
+    if (is_in(value, addresses_of(node))) return node;
   return std::nullopt;
 }
 
@@ -63,7 +60,7 @@ Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std
   const auto node = node_named(*asked.set, nodes, addresses_of);
   // torch.distributed takes no port here.
   const bool has_port = without_port(*asked.set) != *asked.set;
-  if (node && has(chosen, *node) && (asked.stays || !has_port)) return GateMaster{};
+  if (node && is_in(*node, chosen) && (asked.stays || !has_port)) return GateMaster{};
   if (nodes.size() == 1 && is_this_machine(*asked.set)) return GateMaster{};
   const auto shown = printable_line(*asked.set, 100);
   if (asked.stays) {
@@ -78,9 +75,9 @@ Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std
                             shown, chosen.front(), shown));
   }
   return GateMaster{chosen.front(), fmt::format("MASTER_ADDR is {}, not {}{}", chosen.front(), shown,
-                                                !node                 ? ", which names no chosen node"
-                                                : !has(chosen, *node) ? ", which was not chosen"
-                                                                      : ": the port is for MASTER_PORT")};
+                                                !node                   ? ", which names no chosen node"
+                                                : !is_in(*node, chosen) ? ", which was not chosen"
+                                                                        : ": the port is for MASTER_PORT")};
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "app/runs/outputs.hpp"
 #include "base/clock.hpp"
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
@@ -58,8 +59,7 @@ void report_job_size(Plan& plan, std::size_t need) {
 std::set<std::string> line_cases(const Plan& plan) {
   std::set<std::string> ids;
   for (const Case& item : plan.cases)
-    if (!item.shape.line.empty() && std::find(item.tags.begin(), item.tags.end(), "line") != item.tags.end())
-      ids.insert(item.id);
+    if (!item.shape.line.empty() && is_in("line", item.tags)) ids.insert(item.id);
   return ids;
 }
 
@@ -70,7 +70,7 @@ Plan narrowed(const Plan& plan, const std::vector<std::string>& nodes, const std
   std::vector<int> places(plan.cases.size(), -1);
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const Case& item = plan.cases[i];
-    const bool is_wanted = std::find(open.begin(), open.end(), item.id) != open.end();
+    const bool is_wanted = is_in(item.id, open);
     if (!is_wanted || !item.unable.empty() || item.min_nodes > static_cast<int>(nodes.size())) continue;
     places[i] = static_cast<int>(narrow.cases.size());
     narrow.cases.push_back(item);
@@ -250,7 +250,7 @@ class Gate {
     outcome_.spare.clear();
     outcome_.kept_apart = best.size() < need_ ? good.size() - best.size() : 0;
     for (const std::size_t node : good) {
-      const bool is_chosen = best.size() == need_ && std::find(best.begin(), best.end(), node) != best.end();
+      const bool is_chosen = best.size() == need_ && is_in(node, best);
       (is_chosen ? outcome_.chosen : outcome_.spare).push_back(outcome_.nodes[node]);
     }
   }

@@ -70,7 +70,7 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
   std::string text = fmt::format("refused: {} of {} nodes {} good, {} {} needed", good, outcome.nodes.size(),
                                  good == 1 ? "is" : "are", need, need == 1 ? "is" : "are");
   if (outcome.kept_apart > 0)
-    text += fmt::format("; {} of them can't go together with the others, as links between them are bad",
+    text += fmt::format("; {} of them can't be combined with the others, as links between them are faulty",
                         outcome.kept_apart);
   if (is_nobodys_fault(outcome)) return text + ", and no node is at fault: see the reason of each";
   // Nodes of unknown state may be good next time, without those at fault.
@@ -79,7 +79,7 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
     if (one.is_at_fault) bad.push_back(one.node);
   if (bad.empty()) bad = not_good(outcome);
   const auto left = outcome.nodes.size() - bad.size() - outcome.kept_apart;
-  return text + fmt::format("; ask for {} more{}", counted(need - std::min(need - 1, left), "node"),
+  return text + fmt::format("; request {} more{}", counted(need - std::min(need - 1, left), "node"),
                             bad.empty() ? "" : ", without " + list(bad));
 }
 

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
+#include "base/lists.hpp"
+
 namespace muster {
 
 namespace {
 
-bool begins_with(const std::string& text, const std::string& start) {
-  return text.compare(0, start.size(), start) == 0;
-}
-
 const OptionWords* find_option(const CommandWords& command, const std::string& name) {
   for (const auto& option : command.options)
-    if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return &option;
+    if (is_in(name, option.names)) return &option;
   return nullptr;
 }
 
@@ -105,7 +103,7 @@ Completion complete(const AtCursor& at) {
   auto found = at.option == nullptr ? known_names(at) : known_values(at);
   auto& all = found.candidates;
   all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const Candidate& candidate) { return !begins_with(candidate.text, at.typed); }),
+                           [&](const Candidate& candidate) { return !candidate.text.starts_with(at.typed); }),
             all.end());
   for (auto& candidate : all) candidate.text = at.kept + candidate.text;
   return found;

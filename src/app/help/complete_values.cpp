@@ -4,6 +4,7 @@
 #include "app/help/complete.hpp"
 #include "app/inputs/load.hpp"
 #include "app/inputs/machine_files.hpp"
+#include "base/lists.hpp"
 #include "muster/launcher.hpp"
 #include "muster/probe.hpp"
 #include "muster/reporter.hpp"
@@ -121,10 +122,6 @@ bool has(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
-bool is_called(const OptionWords& option, const char* name) {
-  return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
-}
-
 /// Values of the kinds that the help has a word of its own for.
 Candidates of_kind(const AtCursor& at) {
   const auto& kind = at.option->value;
@@ -141,10 +138,10 @@ Candidates of_kind(const AtCursor& at) {
   if (has(kind, ":PARTITION")) return systems();
   if (kind == "NAME|FILE") return machines();
   if (kind == "BINDING") return words({"none", "profile", "auto", "cores"});
-  if (is_called(*at.option, "--launcher")) return described(all_launchers());
-  if (is_called(*at.option, "--environment")) return environments();
-  if (is_called(*at.option, "--metric")) return metrics();
-  if (is_called(*at.option, "--fault")) return faults(at);
+  if (is_in("--launcher", at.option->names)) return described(all_launchers());
+  if (is_in("--environment", at.option->names)) return environments();
+  if (is_in("--metric", at.option->names)) return metrics();
+  if (is_in("--fault", at.option->names)) return faults(at);
   return {};
 }
 

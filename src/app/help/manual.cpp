@@ -38,7 +38,7 @@ const Entries& files() {
   static const Entries all{
       {"muster-runs/", "Reports and logs of runs, one folder each; latest is the last one."},
       {"PREFIX/share/muster/checks/", "The checks that come with muster; systems/ has the profiles of sites."},
-      {"PREFIX/share/muster/machines/", "Descriptions of machines to pretend to be on."},
+      {"PREFIX/share/muster/machines/", "Descriptions of machines for simulated runs."},
       {"PREFIX/share/muster/schema/", "JSON Schema of report.json."},
       {"PREFIX/lib/muster/plugins/, ~/.local/lib/muster/plugins/",
        "Probes of other repositories; muster list --probes."},
@@ -48,7 +48,7 @@ const Entries& files() {
 }
 
 constexpr const char* statuses =
-    "0: all passed, at least one; 1: some failed; 2: some could not be asked or measured, or nothing passed; "
+    "0: all passed, at least one; 1: some failed; 2: some had errors or were not measured, or none passed; "
     "3: the command line or a file is wrong, and nothing was started; 75: muster run was not started, as another run "
     "has its nodes (--lock), or none is idle (--nodes idle); 130, 143: interrupted.";
 
@@ -144,10 +144,8 @@ std::string description(const CommandWords& command, const FooterParts& footer) 
 }
 
 constexpr const char* what_it_is =
-    "Runs checks across the nodes of a GPU cluster and reports for each: passed, with evidence, or what is wrong, who "
-    "is "
-    "at "
-    "fault, and what to do.";
+    "Runs checks on the nodes of a GPU cluster and reports for each its verdict, the evidence or the reason, the "
+    "culprit and the remedy.";
 
 /// A command without a word about it ends as the one above it does.
 std::string exit_status_of(const CommandWords& command, const CommandWords& above) {

@@ -8,13 +8,9 @@ namespace muster {
 
 namespace {
 
-bool begins_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 /// `Examples: muster run` has one on the line itself.
 bool take_heading(std::string_view& line, std::string_view heading) {
-  if (!begins_with(line, heading)) return false;
+  if (!line.starts_with(heading)) return false;
   line = trim(line.substr(heading.size()));
   return true;
 }
@@ -42,7 +38,7 @@ FooterParts take_apart(const std::string& footer) {
     if (take_heading(line, "Examples:") || take_heading(line, "Example:") || take_heading(line, "Start with:")) {
       in = In::examples;
       if (!line.empty()) parts.examples.emplace_back(line);
-    } else if (!is_indented && line.back() == ':' && (in == In::examples || begins_with(line, "Example"))) {
+    } else if (!is_indented && line.back() == ':' && (in == In::examples || line.starts_with("Example"))) {
       // `Without a scheduler:`, between others
       in = In::examples;
       parts.examples.emplace_back(line);

@@ -8,30 +8,7 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char letter : printable_line(text, 4000)) {
-    switch (letter) {
-      case '\\':
-        out += "\\e";
-        break;
-      case '-':
-        out += "\\-";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '`':
-        out += "\\(ga";
-        break;
-      case '^':
-        out += "\\(ha";
-        break;
-      case '~':
-        out += "\\(ti";
-        break;
-      default:
-        out += letter;
-    }
-  }
+  append_replaced(out, printable_line(text, 4000), "\\-'`^~", {"\\e", "\\-", "\\(aq", "\\(ga", "\\(ha", "\\(ti"});
   return out;
 }
 

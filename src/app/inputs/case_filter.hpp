@@ -6,7 +6,7 @@
 
 #include "history/store.hpp"
 #include "muster/result.hpp"
-#include "run/choose.hpp"
+#include "run/case_choice.hpp"
 
 namespace muster {
 

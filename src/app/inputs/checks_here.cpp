@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/binding/scheduler_gpus.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "muster/probe.hpp"
 #include "run/select.hpp"
@@ -39,7 +40,7 @@ class Pythons {
   std::string lack(const Case& item) {
     if (item.probe != "command" || !item.params.has("argv")) return {};
     const auto argv = item.params.texts("argv");
-    if (std::find(argv.begin(), argv.end(), "{python}") == argv.end()) return {};
+    if (!is_in("{python}", argv)) return {};
     const auto named = item.params.text("python");
     const auto modules = item.params.texts("imports");
     const auto [place, is_new] = found_.try_emplace({named, modules});

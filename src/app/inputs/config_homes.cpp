@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/lists.hpp"
 #include "base/trusted_path.hpp"
 #include "config/config.hpp"
 
@@ -53,7 +54,7 @@ std::vector<fs::path> usual_config_homes() {
 
 std::vector<ConfigHome> read_config_homes(const std::vector<std::string>& chosen) {
   std::vector<ConfigHome> homes;
-  if (std::find(chosen.begin(), chosen.end(), no_usual_homes) == chosen.end())
+  if (!is_in(no_usual_homes, chosen))
     for (const auto& folder : usual_config_homes()) {
       std::error_code error;
       const auto status = fs::status(folder, error);

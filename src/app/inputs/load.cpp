@@ -10,6 +10,7 @@
 #include "app/inputs/config_homes.hpp"
 #include "app/inputs/machine_files.hpp"
 #include "base/install_prefix.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "muster/launcher.hpp"
@@ -33,7 +34,7 @@ void take_system(std::string_view text, const std::string& file, Loaded& loaded)
   }
   const auto machines = known_machines();
   for (const auto& partition : system.partitions)
-    if (!partition.machine.empty() && std::find(machines.begin(), machines.end(), partition.machine) == machines.end())
+    if (!partition.machine.empty() && !is_in(partition.machine, machines))
       loaded.diagnostics.errors.push_back(
           {ErrorKind::file, system.places["machine of " + partition.name],
            fmt::format("unknown machine \"{}\"{}", printable_line(partition.machine, 60),

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/inputs/load.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/machines.hpp"
 #include "system/this_machine.hpp"
@@ -44,7 +45,7 @@ std::vector<std::string> known_machines() {
 
 Result<MachineDescription> load_machine(const std::string& name) {
   const auto known = known_machines();
-  if (!is_path(name) && std::find(known.begin(), known.end(), name) == known.end())
+  if (!is_path(name) && !is_in(name, known))
     return fail(ErrorKind::usage, printable_line(name, 60), "unknown machine" + suggestion(name, known));
   const fs::path path = is_path(name) ? fs::path(name) : shipped_machines() / (name + ".toml");
   const auto text = read_file(path, 4u << 20);
@@ -65,7 +66,7 @@ Result<NodeFaults> faults_of(const std::vector<std::string>& words, const std::v
       continue;
     }
     const std::string node = text.substr(at + 1);
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+    if (!is_in(node, nodes))
       return fail(ErrorKind::usage, "--fault",
                   fmt::format("\"{}\" is of a node that is not written; name all of them: --nodes 'nid[001-004]'",
                               printable_line(text, 60)));

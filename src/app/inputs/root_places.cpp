@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lists.hpp"
 #include "base/loop.hpp"
 #include "base/path_writers.hpp"
 #include "base/text.hpp"
@@ -61,7 +62,7 @@ std::vector<std::string> entries_of(const char* variable) {
 void clean_list(const char* variable) {
   std::vector<std::string> kept, words;
   const auto add = [&](std::string text) {
-    if (std::find(words.begin(), words.end(), text) == words.end()) words.push_back(std::move(text));
+    if (!is_in(text, words)) words.push_back(std::move(text));
   };
   for (const auto& entry : entries_of(variable)) {
     const auto writers = look_at_entry(entry, variable);

@@ -11,6 +11,7 @@
 #include "app/agent_about.hpp"
 #include "app/inputs/lines.hpp"
 #include "app/inputs/site_nodes.hpp"
+#include "base/environment.hpp"
 #include "base/install_prefix.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
@@ -74,9 +75,7 @@ LostNode no_inventory(const NodeAnswer& answer, const fs::path& self) {
 
 /// The remote shell reaches them; ranks would not reach each other.
 void lose_cut_off_nodes(Loop& loop, const RemoteExec& reach, std::vector<NodePlaces> places, SiteFound& found) {
-  std::vector<std::string> nodes;
-  for (const NodePlaces& one : places) nodes.push_back(one.node);
-  for (LostNode& lost : look_at_networks(loop, reach, nodes, found.networks, std::move(places)))
+  for (LostNode& lost : look_at_networks(loop, reach, found.networks, std::move(places)))
     found.lost_nodes.push_back(std::move(lost));
 }
 
@@ -305,7 +304,7 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   std::vector<std::string> networks;
   for (const auto& partition : system.partitions)
     networks.insert(networks.end(), partition.networks.begin(), partition.networks.end());
-  found.networks = choose_networks(networks, found.line, found.launcher_options, own_variable);
+  found.networks = choose_networks(networks, found.line, found.launcher_options, environment_text);
   found.site.launcher = found.launcher->name;
   found.site.launcher_most_ranks = found.launcher->most_ranks;
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/loop.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -90,49 +91,48 @@ Result<Nodes> idle_nodes(const std::optional<Allocation>& allocation) {
   if (!reported) return tl::unexpected(reported.error());
   const auto busy = scheduler->read_busy(*reported);
   auto nodes = allocation->nodes;
-  std::erase_if(nodes,
-                [&](const std::string& node) { return std::find(busy.begin(), busy.end(), node) != busy.end(); });
+  std::erase_if(nodes, [&](const std::string& node) { return is_in(node, busy); });
   if (!nodes.empty()) return nodes;
   return fail(ErrorKind::usage, "--nodes",
               fmt::format("no node of {} job {} is idle: steps run on {}; wait for them, or name nodes",
                           allocation->scheduler, allocation->job, printable_line(compress_hostlist(busy), 120)));
 }
 
-NodeWish usable(const std::vector<NodeState>& nodes, bool only_idle) {
-  NodeWish wish;
+NodeRequest usable(const std::vector<NodeState>& nodes, bool only_idle) {
+  NodeRequest request;
   std::vector<std::string> left_out;
   for (const auto& node : nodes) {
     if (only_idle ? node.is_idle : node.is_usable) {
-      wish.names.push_back(node.node);
+      request.names.push_back(node.node);
       continue;
     }
     left_out.push_back(fmt::format("{} ({}{})", node.node, node.state, node.why.empty() ? "" : ": " + node.why));
   }
-  wish.count = static_cast<int>(wish.names.size());
-  if (!left_out.empty()) wish.notes.push_back("left out: " + human_list(left_out));
-  return wish;
+  request.count = static_cast<int>(request.names.size());
+  if (!left_out.empty()) request.notes.push_back("left out: " + human_list(left_out));
+  return request;
 }
 
 }  // namespace
 
-Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
-                            std::span<const JobOption> options) {
-  NodeWish wish;
-  if (option.empty()) return wish;
+Result<NodeRequest> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
+                               std::span<const JobOption> options) {
+  NodeRequest request;
+  if (option.empty()) return request;
   if (is_count(option)) {
-    if (read_number(option, wish.count) && wish.count >= 1) return wish;
+    if (read_number(option, request.count) && request.count >= 1) return request;
     return fail(ErrorKind::usage, "--nodes", fmt::format("{} is not a number of nodes", printable_line(option, 20)));
   }
   if (option == "all" || option == "idle") {
     const auto reported = asked(scheduler.ask_nodes(options));
     if (!reported) return tl::unexpected(reported.error());
-    wish = usable(scheduler.read_nodes(*reported), option == "idle");
-    if (wish.count > 0) return wish;
-    const auto left_out = wish.notes.empty() ? std::string() : "; " + wish.notes.front();
-    const auto remedy = "; ask for a number of nodes and wait for them, with --nodes 2";
+    request = usable(scheduler.read_nodes(*reported), option == "idle");
+    if (request.count > 0) return request;
+    const auto left_out = request.notes.empty() ? std::string() : "; " + request.notes.front();
+    const auto remedy = "; request a number of nodes and wait for them, with --nodes 2";
     if (option == "all") return fail(ErrorKind::usage, "--nodes", "no node is there for jobs now" + left_out + remedy);
-    wish.none_idle = "no node is idle now" + left_out + remedy;
-    return wish;
+    request.none_idle = "no node is idle now" + left_out + remedy;
+    return request;
   }
   auto hosts = expand_hostlist(option);
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
@@ -143,9 +143,9 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
       return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
   }
   if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
-  wish.names = std::move(*hosts);
-  wish.count = static_cast<int>(wish.names.size());
-  return wish;
+  request.names = std::move(*hosts);
+  request.count = static_cast<int>(request.names.size());
+  return request;
 }
 
 Result<Nodes> choose_nodes(const std::string& option, const LauncherSpec& launcher,
@@ -163,7 +163,7 @@ Result<Nodes> choose_nodes(const std::string& option, const LauncherSpec& launch
   auto nodes = named_nodes(option);
   if (!nodes || !launcher.needs_allocation || !allocation) return nodes;
   for (const auto& node : *nodes)
-    if (std::find(allocation->nodes.begin(), allocation->nodes.end(), node) == allocation->nodes.end())
+    if (!is_in(node, allocation->nodes))
       return fail(
           ErrorKind::usage, "--nodes",
           fmt::format("{} is not in the allocation: {} job {} has {}", printable_line(node), allocation->scheduler,

@@ -19,7 +19,7 @@ namespace muster {
                                                             const std::optional<Allocation>& allocation);
 
 /// The nodes that a job shall get.
-struct NodeWish {
+struct NodeRequest {
   int count = 1;
   std::vector<std::string> names;  ///< empty: any
   std::vector<std::string> notes;  ///< nodes that were left out, and why
@@ -28,7 +28,7 @@ struct NodeWish {
 
 /// As choose_nodes(), for a job with these options: `all` are those that jobs can get, `idle` those that nothing runs
 /// on, which may be none (`none_idle`). Asks the batch system for both.
-[[nodiscard]] Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
-                                          std::span<const JobOption> options);
+[[nodiscard]] Result<NodeRequest> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
+                                             std::span<const JobOption> options);
 
 }  // namespace muster

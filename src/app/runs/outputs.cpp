@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/inputs/simulation.hpp"
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 
@@ -102,7 +103,7 @@ Result<void> Outputs::add(const std::string& wanted, const ReporterOptions& term
   return {};
 }
 
-Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const ScreenWish& screen,
+Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const OutputRequest& screen,
                               const fs::path& folder) {
   Outputs outputs;
   auto terminal = terminal_options(screen.color, screen.quiet);
@@ -124,7 +125,7 @@ Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const Scre
   if (!folder.empty()) all.push_back("json=" + (folder / "report.json").string());
   std::vector<std::string> seen;
   for (const auto& one : all) {
-    if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
+    if (is_in(one, seen)) continue;
     seen.push_back(one);
     if (auto added = outputs.add(one, *terminal, folder); !added) return tl::unexpected(added.error());
   }

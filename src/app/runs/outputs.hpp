@@ -12,7 +12,7 @@
 namespace muster {
 
 /// Of standard output.
-struct ScreenWish {
+struct OutputRequest {
   std::string color = "auto";
   bool quiet = false;
   int lines_beside = 0;  ///< as ReporterOptions has it
@@ -23,7 +23,7 @@ class Outputs {
   /// `wanted`: FORMAT or FORMAT=FILE (`-`: standard output) as given with --report. The console is always there
   /// unless its format is sent to a file; `folder` (may be empty) gets report.json and files without a name.
   /// Every file is opened here: one that can't be written fails now, kind `usage`.
-  [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const ScreenWish& screen,
+  [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const OutputRequest& screen,
                                             const fs::path& folder);
 
   /// They refer to this object, which must stay where it is.

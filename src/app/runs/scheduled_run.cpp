@@ -7,6 +7,7 @@
 #include "app/inputs/load.hpp"
 #include "app/runs/scheduled_run_record.hpp"
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
 
@@ -22,9 +23,7 @@ std::string who_is_in_the_way(const LockedRun& mine, const LockedRun& holder) {
   if (holder.run.empty()) return "a run without details in the lock file is going on";
   auto shared = mine.nodes.empty() ? holder.nodes : mine.nodes;
   if (!mine.nodes.empty() && !holder.nodes.empty())
-    std::erase_if(shared, [&](const std::string& node) {
-      return std::find(holder.nodes.begin(), holder.nodes.end(), node) == holder.nodes.end();
-    });
+    std::erase_if(shared, [&](const std::string& node) { return !is_in(node, holder.nodes); });
   const auto what = shared.empty() ? "all of " + mine.system : compress_hostlist(shared);
   return fmt::format("run {} (pid {} on {}, since {}) has {}", holder.run, holder.pid, holder.host, holder.since, what);
 }

@@ -13,6 +13,7 @@
 #include "app/selftest/example_plan.hpp"
 #include "app/selftest/side_by_side.hpp"
 #include "base/fault_injection.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "run/session.hpp"
 #include "system/this_machine.hpp"
@@ -110,7 +111,7 @@ Argv command_of(const SharedRun& run) {
 }
 
 bool has_check(const Example& example, const std::string& check) {
-  return std::find(example.checks.begin(), example.checks.end(), check) != example.checks.end();
+  return is_in(check, example.checks);
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const 
   session.wire_address = "127.0.0.1";
   session.ended_by.assign(heeded.begin(), heeded.end());
   const auto console = "console=" + (place / "run" / "console.txt").string();
-  auto outputs = Outputs::open({console}, ScreenWish{"never"}, report.folder);
+  auto outputs = Outputs::open({console}, OutputRequest{"never"}, report.folder);
   if (!outputs) return tl::unexpected(outputs.error());
   return run_session(*plan, launcher_, found_.identity, session, outputs->sinks(), report);
 }

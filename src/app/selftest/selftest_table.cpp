@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -100,7 +101,7 @@ std::string page_row(const Check& check, const std::vector<Example>& examples) {
   std::string bad;
   std::string blame;
   for (const Example& example : examples) {
-    if (std::find(example.checks.begin(), example.checks.end(), check.name) == example.checks.end()) continue;
+    if (!is_in(check.name, example.checks)) continue;
     if (!example.is_bad) {
       good.push_back(where(example));
       continue;
@@ -130,7 +131,7 @@ constexpr std::array occasions{
 };
 
 bool has_tag(const Check& check, std::string_view tag) {
-  return std::find(check.tags.begin(), check.tags.end(), tag) != check.tags.end();
+  return is_in(tag, check.tags);
 }
 
 /// `hello`, `p2p`: those for which `claim` holds.

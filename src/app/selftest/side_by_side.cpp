@@ -38,7 +38,7 @@ class SignalsBlocked {
 /// Never returns: what the caller holds (temporary folders, unwritten output) is the caller's alone.
 [[noreturn]] void be_worker(std::size_t piece, pid_t parent, std::span<const int> heeded, const SignalsBlocked& blocked,
                             const std::function<void(std::size_t)>& work) noexcept {
-  // A terminal's Ctrl-C reaches the caller only, who passes it on: twice would be the wish to end at once.
+  // A terminal's Ctrl-C reaches the caller only, who passes it on: twice would be the request to end at once.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   for (const int signal : heeded) std::signal(signal, SIG_DFL);

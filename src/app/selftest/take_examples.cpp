@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/selftest/example_plan.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "config/examples.hpp"
 #include "config/machines.hpp"
@@ -15,10 +16,6 @@ std::vector<std::string> names_of(const std::vector<Check>& checks) {
   std::vector<std::string> names;
   for (const Check& check : checks) names.push_back(check.name);
   return names;
-}
-
-bool is_among(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// Checks of all files beside those of one folder of examples: one file of several may have been asked for.
@@ -64,12 +61,12 @@ class ExampleLint {
     const auto known = names_of(loaded_.checks);
     std::vector<std::string> mine;
     for (const std::string& check : example_.checks) {
-      if (is_among(known, check)) {
+      if (is_in(check, known)) {
         mine.push_back(check);
         continue;
       }
       auto all = names_beside(example_.folder);
-      if (is_among(all, check)) continue;
+      if (is_in(check, all)) continue;
       all.insert(all.end(), known.begin(), known.end());
       complain("checks", fmt::format("unknown check \"{}\"{}", printable_line(check, 60), suggestion(check, all)));
     }
@@ -88,7 +85,7 @@ class ExampleLint {
   void look_at_faults(const MachineDescription& machine) {
     for (const std::string& text : example_.faults) {
       const auto at = text.find('@');
-      if (at != text.npos && !is_among(example_.hosts, text.substr(at + 1)))
+      if (at != text.npos && !is_in(text.substr(at + 1), example_.hosts))
         complain("faults", fmt::format("\"{}\" is of a node that is not among \"nodes\"; write for example nodes = "
                                        "\"nid[001-002]\"",
                                        printable_line(text, 60)));

@@ -129,7 +129,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   const auto add = [&](int count, const std::string& why) {
     if (count > 0) text += fmt::format("; {} not: {}", count, why);
   };
-  add(found.untimed, "times mean nothing there");
+  add(found.untimed, "times are invalid there");
   add(found.other_machine, fmt::format("{} before, {} after", machine_of(before), machine_of(after)));
   add(found.other_shape, fmt::format("{} before, {} after", found.shape_before, found.shape_after));
   add(found.without_share, "0 or less in one of the runs");
@@ -138,7 +138,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   if (found.compared == 0 && others == 0)
     text += before.values.empty() || after.values.empty()
                 ? fmt::format(": the run {} has none", before.values.empty() ? "before" : "after")
-                : std::string(": no case that both runs have gave the same metric of the same thing");
+                : std::string(": the runs have no metric of the same item in common");
   return text;
 }
 
@@ -148,7 +148,7 @@ std::string limit_line(const Comparison& found) {
   auto text = fmt::format("a value that is worse by {} is reported", percent(found.seen_from));
   if (percent(found.half_seen_from) != percent(found.seen_from))
     text += fmt::format(", half of them by {}", percent(found.half_seen_from));
-  if (found.with_past == 0) return text + "; one run each: earlier runs in the history make that less";
+  if (found.with_past == 0) return text + "; one run each: earlier runs in the history lower this limit";
   if (found.with_past < found.compared)
     text += fmt::format("; {} of {} have earlier runs in the history", found.with_past, found.compared);
   return text;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/agent_mark.hpp"
+#include "base/environment.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/gpu_support.hpp"
@@ -107,17 +108,12 @@ std::string mpi_settings_files() {
   if (mpi_flavor() != "openmpi") return {};
   // MPI_T knows them, but its start opens all modules that MPI_Init left closed, on each rank.
   constexpr std::size_t longest = 4096;
-  const auto variable = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string_view(text == nullptr ? "" : text);
-  };
-  if (const auto listed = variable("OMPI_MCA_mca_base_param_files"); !listed.empty())
+  if (const auto listed = environment_text("OMPI_MCA_mca_base_param_files"); !listed.empty())
     return listed.size() < longest ? printable_line(listed, longest) : "";
   std::vector<std::string> files;
-  if (const auto home = variable("HOME"); !home.empty())
-    files.push_back(std::string(home) + "/.openmpi/mca-params.conf");
+  if (const auto home = environment_text("HOME"); !home.empty()) files.push_back(home + "/.openmpi/mca-params.conf");
   constexpr const char* of_the_site = "openmpi-mca-params.conf";
-  if (const auto prefix = variable("OPAL_PREFIX"); !prefix.empty())
+  if (const auto prefix = environment_text("OPAL_PREFIX"); !prefix.empty())
     files.push_back(fmt::format("{}/etc/{}", prefix, of_the_site));
   Dl_info library{};
   if (::dladdr(reinterpret_cast<const void*>(&MPI_Init), &library) != 0 && library.dli_fname != nullptr) {

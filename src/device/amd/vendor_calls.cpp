@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -74,7 +75,7 @@ void VendorCalls::give_up(const char* name, int status, const char* words) {
 
 void VendorCalls::note_missing(const char* name) {
   auto& missing = report_.missing;
-  if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.emplace_back(name);
+  if (!is_in(name, missing)) missing.emplace_back(name);
 }
 
 LibraryReport report_of(const Library& library) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "device/gpu_blas_table.hpp"
 
 namespace muster {
@@ -22,11 +23,6 @@ constexpr int compute_64f = 70;
 constexpr int compute_32i = 72;
 constexpr int compute_32f_tf32 = 77;
 
-bool has_value(const char* variable, std::string_view value) {
-  const char* found = std::getenv(variable);
-  return found != nullptr && found == value;
-}
-
 bool fill_cublas(const Library& library, GpuBlasTable& table, std::vector<std::string>& missing) {
   table.label = "cuBLAS";
   table.types = {{{r_64f, r_64f, compute_64f},
@@ -35,7 +31,7 @@ bool fill_cublas(const Library& library, GpuBlasTable& table, std::vector<std::s
                   {r_16f, r_32f, compute_32f},
                   {r_16bf, r_32f, compute_32f},
                   {r_8i, r_32i, compute_32i}}};
-  if (has_value("NVIDIA_TF32_OVERRIDE", "0")) table.withheld[NumberType::tf32] = "NVIDIA_TF32_OVERRIDE=0";
+  if (environment_text("NVIDIA_TF32_OVERRIDE") == "0") table.withheld[NumberType::tf32] = "NVIDIA_TF32_OVERRIDE=0";
   table.refusals = {15, 8};  // CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH
   // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums of a split product are kept in full.
   table.math_mode = 16;
@@ -80,7 +76,7 @@ GpuBlasLibrary open_cublas(const CallWatch& watch) {
       });
   library.report.version = version;
   // Its kernels are machine code without PTX.
-  if (has_value("CUDA_FORCE_PTX_JIT", "1")) library.setting = "CUDA_FORCE_PTX_JIT=1";
+  if (environment_text("CUDA_FORCE_PTX_JIT") == "1") library.setting = "CUDA_FORCE_PTX_JIT=1";
   if (library.report.state == LibraryState::broken)
     library.remedy =
         "see which libcublas that is (LD_LIBRARY_PATH, modules), that libcublasLt lies beside it, and that both are of "

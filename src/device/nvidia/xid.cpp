@@ -19,13 +19,13 @@ std::string_view remedy_of(XidAction action) {
     case XidAction::ignore:
       return "nothing is to be done about it by itself";
     case XidAction::restart_app:
-      return "see what the program did (compute-sanitizer); when it comes with other programs too, reset the GPU";
+      return "check the program (compute-sanitizer); if it recurs with other programs, reset the GPU";
     case XidAction::reset_gpu:
-      return "drain the node and reset the GPU or reboot; have it replaced if it comes again";
+      return "drain the node and reset the GPU or reboot; have it replaced if it recurs";
     case XidAction::restart_vm:
-      return "drain the node and restart its virtual machine; reset the GPU if it comes again";
+      return "drain the node and restart its virtual machine; reset the GPU if it recurs";
     case XidAction::restart_node:
-      return "drain and power-cycle the node; have the GPU reseated, then replaced, if it comes again";
+      return "drain and power-cycle the node; have the GPU reseated, then replaced, if it recurs";
     case XidAction::check_power:
       return "have the power cables of the board checked, then power-cycle the node";
     case XidAction::update:
@@ -75,13 +75,13 @@ XidMeaning recovery_meaning(std::string_view message) {
   constexpr int code = 154;
   constexpr std::uint32_t none = 0, reset = 1, reboot = 2, drain_peers = 3, drain = 4;
   const auto action = recovery_in(message);
-  if (action == none) return meaning_of(code, XidAction::ignore, "the driver no longer asks for a recovery of the GPU");
-  auto meaning = meaning_of(code, XidAction::reset_gpu, "the driver asks for a recovery of the GPU");
-  if (action == reset || action == drain) meaning.words = "the driver asks for a reset of the GPU";
+  if (action == none) return meaning_of(code, XidAction::ignore, "the driver no longer requests a recovery of the GPU");
+  auto meaning = meaning_of(code, XidAction::reset_gpu, "the driver requests a recovery of the GPU");
+  if (action == reset || action == drain) meaning.words = "the driver requests a reset of the GPU";
   if (action == drain_peers) meaning.words = "the driver asks to end all programs that share memory with the GPU";
   if (action == reboot) {
-    meaning.words = "the driver asks for a reboot of the node";
-    meaning.remedy = "drain and reboot the node; have the GPU replaced if it comes again";
+    meaning.words = "the driver requests a reboot of the node";
+    meaning.remedy = "drain and reboot the node; have the GPU replaced if it recurs";
   }
   return meaning;
 }
@@ -170,7 +170,7 @@ XidMeaning workflow_meaning(const XidEntry& entry, std::string_view message, std
   if (entry.code == nvlink)
     meaning.remedy =
         "drain the node, see the link's counters (nvidia-smi nvlink -e), reset all GPUs of the node; have "
-        "bridge or board replaced if it comes again";
+        "bridge or board replaced if it recurs";
   return meaning;
 }
 
@@ -196,7 +196,7 @@ XidMeaning xid_meaning(int code, std::string_view message, std::span<const Logge
   constexpr int remap_failed = 64, gsp_timeout = 119, gsp_error = 120;
   if (code == remap_failed) meaning.remedy = "drain the node and have the GPU replaced";
   if (code == gsp_timeout || code == gsp_error)
-    meaning.remedy = "drain and reboot the node; update driver and firmware if it comes again";
+    meaning.remedy = "drain and reboot the node; update driver and firmware if it recurs";
   return meaning;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/cpu_mask.hpp"
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/mpirun/notice.hpp"
@@ -89,7 +90,7 @@ bool chooses(const Argv& options, std::initializer_list<std::string_view> names)
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
     if (option.empty() || option[0] != '-') return false;
     option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
-    return std::find(names.begin(), names.end(), option.substr(0, option.find('='))) != names.end();
+    return is_in(option.substr(0, option.find('=')), names);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/agent_remedy.hpp"
@@ -83,15 +84,15 @@ constexpr KnownFailure known_failures[] = {
     {"detected an attempt to run as root", "", "mpirun refuses to start ranks as root",
      "run as an ordinary user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},
     {"not enough slots available", "", "mpirun has fewer slots than requested ranks",
-     "ask for fewer --ranks-per-node, or run inside an allocation with enough tasks"},
+     "request fewer --ranks-per-node, or run inside an allocation with enough tasks"},
     {"more processes than the ppr for this topology can support", "",
      "a node has fewer cores than its ranks, with the cores that each was to get, need",
-     "ask for fewer --ranks-per-node or fewer cores per rank"},
+     "request fewer --ranks-per-node or fewer cores per rank"},
     {"binding more processes than cpus on a resource",
      "Node: ", "{} has fewer cores for this job than ranks to be bound, one core each",
-     "ask for fewer --ranks-per-node, or let ranks share cores with -J=--bind-to -J=none"},
+     "request fewer --ranks-per-node, or let ranks share cores with -J=--bind-to -J=none"},
     {"found no available cpus", "Node: ", "{} has not enough cores for the cores that each rank was to get",
-     "ask for fewer ranks or fewer cores per rank"},
+     "request fewer ranks or fewer cores per rank"},
     {"not access or execute an executable", "Node: ", "the agent can't be started on {}", agent_remedy},
     {"could not access an executable", "Node: ", "the agent can't be started on {}", agent_remedy},
     {"hydra_pmi_proxy (No such file", "", "mpirun does not find its own helper, hydra_pmi_proxy",
@@ -264,7 +265,7 @@ std::vector<int> ranks_that_lost_a_peer(std::string_view text) {
        one = from(one.substr(closed_socket.size()), closed_socket)) {
     const auto here = one.substr(0, one.find(closed_socket, closed_socket.size()));
     const auto rank = rank_after_last_comma(here, "reported by process [");
-    if (rank && std::find(ranks.begin(), ranks.end(), *rank) == ranks.end()) ranks.push_back(*rank);
+    if (rank && !is_in(*rank, ranks)) ranks.push_back(*rank);
   }
   return ranks;
 }

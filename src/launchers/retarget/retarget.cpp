@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -106,10 +107,6 @@ constexpr std::array<std::string_view, 46> mpirun_alone{"allow-run-as-root",
 constexpr std::array<std::string_view, 7> mpirun_doubles{"mca", "gmca", "env", "genv", "prtemca", "pmixmca", "omca"};
 constexpr Grammar mpirun_grammar{mpirun_alone, mpirun_doubles, "", true};
 
-bool has(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 struct Option {
   std::string name;  ///< without dashes
   std::string value;
@@ -130,7 +127,7 @@ class Options {
   /// The last one of those names.
   [[nodiscard]] const Option* find(std::initializer_list<std::string_view> names) const {
     for (auto option = all_.rbegin(); option != all_.rend(); ++option)
-      if (std::find(names.begin(), names.end(), option->name) != names.end()) return &*option;
+      if (is_in(option->name, names)) return &*option;
     return nullptr;
   }
 
@@ -149,9 +146,9 @@ class Options {
     Option option{std::string(word.substr(0, equals)), {}};
     if (equals != word.npos) {
       option.value = word.substr(equals + 1);
-    } else if (!has(grammar_.alone, option.name)) {
+    } else if (!is_in(option.name, grammar_.alone)) {
       option.value = next_value();
-      if (has(grammar_.doubles, option.name) && at_ + 1 < command_.size()) ++at_;
+      if (is_in(option.name, grammar_.doubles) && at_ + 1 < command_.size()) ++at_;
     }
     all_.push_back(std::move(option));
   }
@@ -182,7 +179,7 @@ std::string spelt(const Option& option) {
 
 /// Of several programs only the first would get the nodes.
 bool is_several(const Argv& command) {
-  return std::find(command.begin(), command.end(), ":") != command.end();
+  return is_in(":", command);
 }
 
 Result<Argv> inserted(const Argv& command, const Argv& words) {
@@ -230,7 +227,7 @@ Starter starter_of(const Argv& command) {
   name = name.substr(0, name.find('.'));
   if (name == "srun") return Starter::srun;
   constexpr std::array<std::string_view, 4> family{"mpirun", "mpiexec", "orterun", "prterun"};
-  return has(family, name) ? Starter::mpirun : Starter::other;
+  return is_in(name, family) ? Starter::mpirun : Starter::other;
 }
 
 Result<Argv> retargeted(const Argv& command, Starter starter, std::string_view flavor, const Destination& there) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "launchers/retarget/retarget.hpp"
@@ -58,7 +59,7 @@ class Rewriting {
     const auto all = reported ? per_node(*reported, job_nodes_.size()) : std::vector<long>();
     std::vector<long> kept;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (std::find(nodes_.begin(), nodes_.end(), job_nodes_[i]) != nodes_.end()) kept.push_back(all[i]);
+      if (is_in(job_nodes_[i], nodes_)) kept.push_back(all[i]);
     if (!kept.empty()) replace(name, per_node_text(kept));
     return kept;
   }

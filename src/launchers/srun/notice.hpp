@@ -26,21 +26,21 @@ struct KnownFailure {
 inline constexpr KnownFailure known_failures[] = {
     {"execve(): ", "the agent can't be started on {}", agent_remedy},
     {"Unable to satisfy cpu bind request", "Slurm can't bind the ranks to CPUs as the job asks",
-     "ask for whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
+     "request whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
      "launcher_options): masks may only have CPUs of the step"},
-    {"Unable to layout tasks", "the step has too few CPUs for the ranks as the job asks for them",
-     "ask for whole nodes (--exclusive), or for fewer ranks or CPUs per rank: --ranks-per-node, and -c, --hint and "
+    {"Unable to layout tasks", "the step has too few CPUs for the ranks as the job requests them",
+     "request whole nodes (--exclusive), or fewer ranks or CPUs per rank: --ranks-per-node, and -c, --hint and "
      "--threads-per-core (-J, launcher_options)"},
     {"Task launch for ", "Slurm could not start ranks on {}",
      "see scontrol show node and whether slurmd runs there, or leave the node out with --nodes"},
     {"More processors requested than permitted", "the allocation has fewer CPUs on a node than requested ranks",
-     "ask for fewer --ranks-per-node, or for an allocation with more tasks (--ntasks-per-node, --exclusive)"},
+     "request fewer --ranks-per-node, or an allocation with more tasks (--ntasks-per-node, --exclusive)"},
     {"Invalid generic resource (gres) specification", "Slurm can't give the ranks the GPUs that the job's options name",
-     "ask for GPUs per node (--gpus-per-node), not for a total (--gpus), which parts of the nodes can't have"},
+     "request GPUs per node (--gpus-per-node), not a total (--gpus), which parts of the nodes can't have"},
     {"Requested node configuration is not available",
      "the allocation does not have the nodes or resources of this launch",
      "name nodes of the allocation with --nodes, and leave out options (-J) that it was not granted"},
-    {"Cannot request more threads per core", "the launch asks for more threads per core than the job",
+    {"Cannot request more threads per core", "the launch requests more threads per core than the job",
      "leave out --threads-per-core and --hint (-J, launcher_options), or give them to sbatch or salloc, too"},
     {"Invalid MPI type", "srun does not support the requested MPI type",
      "leave out --mpi (-J), or choose one of srun --mpi=list"},
@@ -66,7 +66,7 @@ inline constexpr KnownFailure known_starts[] = {
 inline constexpr KnownFailure known_ends[] = {
     {"DUE TO NODE FAILURE", "Slurm ended the job's step: it counts {} as failed",
      "see scontrol show node for the reason; jobs outlive the loss of a node with --no-kill"},
-    {"DUE TO TIME LIMIT", "Slurm ended the job: its time limit was reached", "ask for more time (--time)"},
+    {"DUE TO TIME LIMIT", "Slurm ended the job: its time limit was reached", "request more time (--time)"},
     {"DUE TO PREEMPTION", "Slurm ended the job: another one took its nodes",
      "run it again, in a partition or QOS that is not preempted"},
     {"CANCELLED AT", "the job or its step was cancelled", "see who cancelled it (scancel), and run it again"},

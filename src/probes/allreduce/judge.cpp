@@ -15,7 +15,7 @@ namespace muster::allreduce {
 namespace {
 
 Culprit culprit_of(const CaseView& view, int rank) {
-  return {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank};
+  return rank_culprit(rank, view.ranks[static_cast<std::size_t>(rank)].host);
 }
 
 const Observation* measured_by(const CaseView& view, std::size_t rank) {
@@ -220,7 +220,7 @@ ProbeJudgement judge_results(const CaseView& view) {
     judgement.findings.push_back({Verdict::skip,
                                   "a single rank has no partner to add up with",
                                   {},
-                                  "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
+                                  "request two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
   }
   if (p2p::judge_gpu_data(view, false, judgement.findings)) return judgement;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <type_traits>
 
+#include "base/names.hpp"
 #include "measure/pattern.hpp"
 #include "probes/allreduce/float16.hpp"
 
@@ -125,29 +126,14 @@ std::optional<WrongElement> Values::find_wrong(std::span<const std::byte> memory
   return find_as<double, std::uint64_t>(memory, first, *this);
 }
 
+constexpr std::string_view sum_type_names[] = {"int32", "int64", "float", "double", "half", "bfloat16"};
+
 std::string_view to_string(SumType type) {
-  switch (type) {
-    case SumType::int32:
-      return "int32";
-    case SumType::int64:
-      return "int64";
-    case SumType::float32:
-      return "float";
-    case SumType::float64:
-      return "double";
-    case SumType::float16:
-      return "half";
-    case SumType::bfloat16:
-      return "bfloat16";
-  }
-  return "double";
+  return enum_name(sum_type_names, type);
 }
 
 std::optional<SumType> parse_sum_type(std::string_view name) {
-  for (const SumType type :
-       {SumType::int32, SumType::int64, SumType::float32, SumType::float64, SumType::float16, SumType::bfloat16})
-    if (to_string(type) == name) return type;
-  return std::nullopt;
+  return enum_named<SumType>(sum_type_names, name);
 }
 
 }  // namespace muster::allreduce

@@ -33,7 +33,7 @@ Blame::Blame(const CaseView& view, const std::vector<std::size_t>& ranks, const 
 
 Culprit Blame::culprit(const RankPlace& place) const {
   if (is_everywhere_) return {CulpritKind::program, program_, "", -1};
-  return {CulpritKind::rank, fmt::format("rank {}", place.rank), is_on_nodes() ? place.host : "", place.rank};
+  return rank_culprit(place.rank, is_on_nodes() ? place.host : "");
 }
 
 std::string Blame::subject(const RankPlace& place) const {

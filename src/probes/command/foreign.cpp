@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "probes/command/words.hpp"
@@ -30,8 +31,7 @@ std::vector<std::size_t> places_of(const Word& word, const std::string& folder) 
   std::vector<std::size_t> places = word.folders;
   const std::string& text = word.text;
   for (auto at = text.find(folder); at != text.npos && folder.size() > 1; at = text.find(folder, at + 1))
-    if ((at == 0 || !is_of_a_name(text[at - 1])) && std::find(places.begin(), places.end(), at) == places.end())
-      places.push_back(at);
+    if ((at == 0 || !is_of_a_name(text[at - 1])) && !is_in(at, places)) places.push_back(at);
   return places;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "probes/command/lack.hpp"
+#include "probes/command/missing_program.hpp"
 
 namespace muster::program {
 

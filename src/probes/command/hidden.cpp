@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/lists.hpp"
+
 extern char** environ;
 
 namespace muster::program {
@@ -50,7 +52,7 @@ constexpr std::array<std::string_view, 33> of_ranks{"OMPI_MCA_rmaps_base_mapping
 
 bool starts_ranks(std::string_view program) {
   const auto name = program.substr(program.rfind('/') + 1);
-  return std::find(launchers.begin(), launchers.end(), name) != launchers.end();
+  return is_in(name, launchers);
 }
 
 }  // namespace

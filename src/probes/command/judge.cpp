@@ -6,12 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "probes/command/ends.hpp"
-#include "probes/command/lack.hpp"
+#include "probes/command/exit_status.hpp"
+#include "probes/command/missing_program.hpp"
+#include "probes/command/rank_agreement.hpp"
 #include "probes/command/result_lines.hpp"
-#include "probes/command/same.hpp"
 
 namespace muster::program {
 
@@ -128,7 +129,7 @@ void take_absent(const CaseView& view, Findings& findings) {
 /// or its node was set aside.
 void take_wrong_address(const CaseView& view, Findings& findings) {
   const std::vector<std::string> imports = view.params.texts("imports");
-  if (view.ranks.empty() || std::find(imports.begin(), imports.end(), "torch") == imports.end()) return;
+  if (view.ranks.empty() || !is_in("torch", imports)) return;
   const std::string& master = view.ranks.front().host;
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     if (view.observed[rank] == nullptr) continue;
@@ -176,7 +177,7 @@ std::string interpreters_of(const CaseView& view) {
     const std::string* one = seen == nullptr ? nullptr : seen->fact("interpreter");
     if (one == nullptr) continue;
     std::string text = printable_line(*one, 300);
-    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    if (!is_in(text, all)) all.push_back(std::move(text));
   }
   return all.empty() ? std::string() : "run by " + human_list(all, 4);
 }
@@ -208,8 +209,7 @@ ProbeJudgement judge(const CaseView& view) {
     take_unprinted(unprinted, view, place, findings);
     right += find_fault(*seen, view.params).empty() ? 1 : 0;
     for (const Fact& fact : seen->facts)
-      if (fact.key == "evidence" && std::find(reported.begin(), reported.end(), fact.value) == reported.end())
-        reported.push_back(fact.value);
+      if (fact.key == "evidence" && !is_in(fact.value, reported)) reported.push_back(fact.value);
   }
   take_unreadable(view, findings);
   take_absent(view, findings);

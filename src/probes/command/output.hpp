@@ -16,8 +16,8 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/observation.hpp"
+#include "probes/command/rank_agreement.hpp"
 #include "probes/command/result_lines.hpp"
-#include "probes/command/same.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::program {

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
 #include "system/this_machine.hpp"
@@ -132,7 +133,7 @@ std::string judge_exported_address(int port, const std::string& reached, std::sp
   const char* exported = std::getenv("MASTER_ADDR");
   if (exported == nullptr || *exported == '\0' || reached == exported) return {};
   const bool is_described = !this_machine().simulated.empty();
-  if (is_described && std::find(names.begin(), names.end(), exported) != names.end()) return {};
+  if (is_described && is_in(exported, names)) return {};
   const std::string why = why_not_reached(exported, port);
   return why.empty() ? why : fmt::format("MASTER_ADDR={}: {}", exported, why);
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/suspect.hpp"
 
@@ -71,15 +72,11 @@ std::string sentence(const json& value) {
   return printable_line(value.get<std::string>(), longest_sentence);
 }
 
-Culprit rank_culprit(const RankPlace& place) {
-  return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
-}
-
 void add_culprit(const json& message, const RankPlace& teller, std::span<const RankPlace> ranks, Finding& finding) {
   if (message.contains("rank")) {
     const auto rank = message["rank"].get<std::int64_t>();
     for (const RankPlace& place : ranks)
-      if (place.rank == rank) finding.culprits.push_back(rank_culprit(place));
+      if (place.rank == rank) finding.culprits.push_back(rank_culprit(place.rank, place.host));
     return;
   }
   Culprit culprit;
@@ -134,8 +131,7 @@ void spare(Finding& finding, bool is_of_program, const std::string& program) {
 void doubt_rank_0(Finding& finding, std::span<const RankPlace> ranks) {
   for (Culprit& culprit : finding.culprits) culprit.node.clear();
   const auto& culprits = finding.culprits;
-  if (std::find(culprits.begin(), culprits.end(), rank_0_culprit()) == culprits.end())
-    finding.culprits.push_back(rank_0_culprit());
+  if (!is_in(rank_0_culprit(), culprits)) finding.culprits.push_back(rank_0_culprit());
   finding.remedy += "; " + rank_0_remedy(ranks);
 }
 
@@ -204,7 +200,7 @@ ProgramFinding to_program_finding(const std::string& text, const RankPlace& tell
     // Facts come over the network: what this side of it has not checked is not believed.
     reported.finding = {Verdict::unmeasured,
                         fmt::format("rank {} on {} printed a malformed finding", teller.rank, teller.host),
-                        {rank_culprit(teller)},
+                        {rank_culprit(teller.rank, teller.host)},
                         "run it again; if it happens again, it is a fault of muster: report it with the run folder"};
     return reported;
   }
@@ -218,7 +214,7 @@ ProgramFinding to_program_finding(const std::string& text, const RankPlace& tell
   for (const json& culprit : message.value("culprits", json::array()))
     for (const char* place : {"node", "rank", "device", "link"})
       reported.names_place = reported.names_place || culprit.contains(place);
-  if (reported.names_nothing) reported.finding.culprits.push_back(rank_culprit(teller));
+  if (reported.names_nothing) reported.finding.culprits.push_back(rank_culprit(teller.rank, teller.host));
   return reported;
 }
 

@@ -30,10 +30,7 @@ std::string fault_of_team(const RankMask& rank, bool shall_be_bound) {
 }
 
 void note(const NodeMasks& node, const std::vector<std::string>& words, Findings& findings) {
-  Finding finding;
-  finding.verdict = Verdict::pass;
-  finding.reason = fmt::format("on {} {}", node.host, human_list(words, 3));
-  findings.push_back(std::move(finding));
+  findings.push_back(make_note(fmt::format("on {} {}", node.host, human_list(words, 3))));
 }
 
 }  // namespace

@@ -98,12 +98,9 @@ void judge_line(const CaseView&, const NodeMasks& node, Findings& findings) {
           fmt::format("rank {} on {} (muster bind: {})", rank.rank, named("CPU", rank.mask), rank.asked.list()));
   if (differences.empty()) return;
   const std::string cost = cost_of(node);
-  Finding note;
-  note.verdict = Verdict::pass;
-  note.reason = fmt::format("on {} the launch line binds {} of {} ranks otherwise than muster bind would: {}{}",
-                            node.host, differences.size(), node.ranks.size(), human_list(differences, 8),
-                            cost.empty() ? "" : "; cost: " + cost);
-  findings.push_back(std::move(note));
+  findings.push_back(make_note(fmt::format(
+      "on {} the launch line binds {} of {} ranks otherwise than muster bind would: {}{}", node.host,
+      differences.size(), node.ranks.size(), human_list(differences, 8), cost.empty() ? "" : "; cost: " + cost)));
 }
 
 void judge_starved(const CaseView& view, const NodeMasks& node, Findings& findings) {
@@ -130,7 +127,7 @@ void judge_starved(const CaseView& view, const NodeMasks& node, Findings& findin
       fmt::format("on {} the launch line gives {} less than half of the cores of {}: {}{}", node.host,
                   counted(ranks.size(), "rank"), node.ranks.front().asked_by, human_list(words, 8),
                   cost.empty() ? "" : "; " + cost),
-      with_line(view, node, fmt::format("ask for {} cores per rank: {}", most, width_in_words(node.launcher, most)))));
+      with_line(view, node, fmt::format("request {} cores per rank: {}", most, width_in_words(node.launcher, most)))));
 }
 
 }  // namespace muster::affinity

@@ -102,7 +102,7 @@ void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings
       offenders.add(rank.rank, fmt::format("rank {} has {} ({}) instead of {}", rank.rank, rank.cores.count(),
                                            named("core", rank.cores), wanted));
   report(view, node, offenders,
-         fmt::format("ask for {} cores per rank: {}", wanted, width_in_words(node.launcher, wanted)), findings);
+         fmt::format("request {} cores per rank: {}", wanted, width_in_words(node.launcher, wanted)), findings);
 }
 
 void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findings) {
@@ -134,12 +134,8 @@ void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findin
 
 void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findings) {
   if (view.params.text("devices") != "near") return;
-  if (const Offenders maybe = far_from(node, first_gpus(node)); !maybe.ranks.empty()) {
-    Finding note;
-    note.verdict = Verdict::pass;
-    note.reason = fmt::format("on {} {}", node.host, human_list(maybe.words, 8));
-    findings.push_back(std::move(note));
-  }
+  if (const Offenders maybe = far_from(node, first_gpus(node)); !maybe.ranks.empty())
+    findings.push_back(make_note(fmt::format("on {} {}", node.host, human_list(maybe.words, 8))));
   const Offenders offenders = far_from(node, gpus_of_ranks(node));
   const std::size_t before = findings.size();
   report(view, node, offenders, "bind each rank next to its GPU, or give it the GPU that is near", findings);

@@ -48,7 +48,7 @@ Finding too_many(const NodeMasks& node, std::string_view what) {
   Finding finding = about(node, {},
                           fmt::format("{} ranks have {} {} on {}: {}", node.ranks.size(), cores,
                                       cores == 1 ? "core" : "cores", node.host, what),
-                          "ask for fewer ranks per node to check their binding");
+                          "request fewer ranks per node to check their binding");
   finding.verdict = Verdict::skip;
   return finding;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/placement.hpp"
@@ -68,8 +69,7 @@ NodeParts parts_of(const CaseView& view, const NodeMasks& node) {
   if (view.node.gpus) parts.vendor = view.node.gpus->vendor;
   std::vector<std::string> addresses = node.gpus;
   for (const RankMask& rank : node.ranks)
-    if (!rank.gpu.empty() && std::find(addresses.begin(), addresses.end(), rank.gpu) == addresses.end())
-      addresses.push_back(rank.gpu);
+    if (!rank.gpu.empty() && !is_in(rank.gpu, addresses)) addresses.push_back(rank.gpu);
   for (const std::string& address : addresses) {
     const auto near = node.layout.nearby.find(address);
     parts.gpus.push_back({address, {}, near == node.layout.nearby.end() ? CpuMask() : near->second, 0});
@@ -78,33 +78,33 @@ NodeParts parts_of(const CaseView& view, const NodeMasks& node) {
 }
 
 /// A GPU that the environment gives a rank stays its own. Where it gives none, the profile determines the binding.
-BindWish wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
-  BindWish wish;
-  wish.ranks = static_cast<int>(node.ranks.size());
-  wish.cores = static_cast<int>(view.params.integer("cores"));
-  wish.smt = view.node.bind && view.node.bind->smt;
-  wish.policy = usual_policy(parts);
+PlacementRequest wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
+  PlacementRequest request;
+  request.ranks = static_cast<int>(node.ranks.size());
+  request.cores = static_cast<int>(view.params.integer("cores"));
+  request.smt = view.node.bind && view.node.bind->smt;
+  request.policy = usual_policy(parts);
   const bool is_any = view.params.text("devices") == "any";
   const bool is_settled =
       std::any_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return !rank.gpu.empty(); });
   const auto policy = view.node.bind ? parse_bind_policy(view.node.bind->policy) : std::nullopt;
   if (policy && !is_any && !is_settled && !parts.gpus.empty()) {
-    wish.policy = *policy;
-    return wish;
+    request.policy = *policy;
+    return request;
   }
-  wish.gpu_of_rank.assign(node.ranks.size(), -1);
-  if (is_any) return wish;
+  request.gpu_of_rank.assign(node.ranks.size(), -1);
+  if (is_any) return request;
   for (const RankGpu& gpu : gpus_of_ranks(node))
     for (std::size_t i = 0; i < parts.gpus.size(); ++i)
       if (parts.gpus[i].address == gpu.address)
-        wish.gpu_of_rank[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = static_cast<int>(i);
-  return wish;
+        request.gpu_of_rank[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = static_cast<int>(i);
+  return request;
 }
 
 /// How the ranks get their GPUs, where the profile gives them out in another order than their own.
 std::string gpus_in_line(const CaseView& view, const NodeMasks& node, const NodeParts& parts,
-                         const Placement& placement, const BindWish& wish) {
-  bool in_order = !wish.gpu_of_rank.empty();
+                         const Placement& placement, const PlacementRequest& request) {
+  bool in_order = !request.gpu_of_rank.empty();
   for (std::size_t i = 0; i < placement.ranks.size() && !in_order; ++i)
     if (placement.ranks[i].gpu != static_cast<int>(i)) {
       const BindWords& words = bind_words(node.launcher);
@@ -232,11 +232,11 @@ std::string right_line(const CaseView& view, const NodeMasks& node) {
   for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;
   if (node.layout.empty() || ranks_here != node.ranks.size()) return {};
   const NodeParts parts = parts_of(view, node);
-  const BindWish wish = wish_for(view, node, parts);
-  const auto placement = place_ranks(parts, wish);
+  const PlacementRequest request = wish_for(view, node, parts);
+  const auto placement = place_ranks(parts, request);
   if (!placement) return {};
   std::string line = launch_line(node.launcher, parts, *placement, all_ranks(node), printable_line(node.host, 60));
-  if (const std::string gpus = gpus_in_line(view, node, parts, *placement, wish); !gpus.empty()) line += " " + gpus;
+  if (const std::string gpus = gpus_in_line(view, node, parts, *placement, request); !gpus.empty()) line += " " + gpus;
   return line;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/gpu_vendor.hpp"
@@ -48,7 +49,7 @@ std::optional<Gpus> choose(const Gpus& gpus, const std::string& text) {
   for (const std::string& item : split(text, ',')) {
     const std::string_view word = trim(item);
     if (const auto index = index_in(word); index && *index < gpus.size()) {
-      if (std::find(chosen.begin(), chosen.end(), gpus[*index]) == chosen.end()) chosen.push_back(gpus[*index]);
+      if (!is_in(gpus[*index], chosen)) chosen.push_back(gpus[*index]);
       continue;
     }
     const auto named = std::find_if(gpus.begin(), gpus.end(), [&](const Device* gpu) {
@@ -115,7 +116,7 @@ std::vector<std::string> usable_gpus(const Inventory& inventory) {
 std::vector<std::string> nics_on(const Inventory& inventory, const std::vector<int>& domains) {
   std::vector<std::string> names;
   for (const Device& device : inventory.devices)
-    if (device.kind == DeviceKind::nic && std::find(domains.begin(), domains.end(), device.numa_node) != domains.end())
+    if (device.kind == DeviceKind::nic && is_in(device.numa_node, domains))
       names.push_back(printable_line(label_of(device), 80));
   return names;
 }

@@ -11,15 +11,6 @@
 
 namespace muster::affinity {
 
-namespace {
-
-std::string line_of(const fs::path& file) {
-  const auto text = read_file(file, 1u << 16);
-  return text ? std::string(trim(*text)) : std::string();
-}
-
-}  // namespace
-
 Result<std::string> read_memory_policy() {
   constexpr std::array names = {"default",        "preferred",          "bind", "interleave", "local",
                                 "preferred-many", "weighted-interleave"};
@@ -40,8 +31,7 @@ Result<std::string> read_memory_policy() {
 CpuMask domains_in_policy(std::string_view policy) {
   const std::size_t blank = policy.find(' ');
   if (blank == policy.npos) return {};
-  const auto domains = CpuMask::parse_list(policy.substr(blank + 1));
-  return domains ? *domains : CpuMask();
+  return CpuMask::parse_list(policy.substr(blank + 1)).value_or(CpuMask());
 }
 
 CpuMask read_allowed_memory(const fs::path& root) {
@@ -49,8 +39,7 @@ CpuMask read_allowed_memory(const fs::path& root) {
   const auto status = read_file(root / "proc/self/status", 1u << 20);
   for (const std::string_view line : status ? lines(*status) : std::vector<std::string_view>()) {
     if (line.substr(0, key.size()) != key) continue;
-    const auto mask = CpuMask::parse_list(trim(line.substr(key.size())));
-    return mask ? *mask : CpuMask();
+    return CpuMask::parse_list(trim(line.substr(key.size()))).value_or(CpuMask());
   }
   return {};
 }
@@ -58,9 +47,9 @@ CpuMask read_allowed_memory(const fs::path& root) {
 std::map<int, CpuMask> read_numa_domains(const fs::path& root) {
   std::map<int, CpuMask> domains;
   const fs::path folder = root / "sys/devices/system/node";
-  const auto numbers = CpuMask::parse_list(line_of(folder / "has_cpu"));
+  const auto numbers = CpuMask::parse_list(read_line(folder / "has_cpu"));
   for (const int number : numbers ? numbers->cpus() : std::vector<int>()) {
-    const auto cpus = CpuMask::parse_list(line_of(folder / fmt::format("node{}", number) / "cpulist"));
+    const auto cpus = CpuMask::parse_list(read_line(folder / fmt::format("node{}", number) / "cpulist"));
     if (cpus && !cpus->empty()) domains[number] = *cpus;
   }
   return domains;

@@ -19,7 +19,8 @@ struct Shortfall {
 };
 
 std::string remedy_for(int found, const Wanted& wanted, bool is_in_job) {
-  if (found > wanted.count) return "correct the number where it is promised, or find out who put the others in";
+  if (found > wanted.count)
+    return "correct the expected number in the profile or check, or find out why there are more";
   if (wanted.is_least) return "end the job and report its nodes: the scheduler granted GPUs that can't be used there";
   if (found > 0)
     return "drain the node and power-cycle it; a GPU that stays away from lspci has to be reseated or replaced";

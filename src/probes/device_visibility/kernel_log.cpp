@@ -64,7 +64,7 @@ Finding about_event(const NodeView& node, const LoggedEvent& logged, Verdict ver
   const std::string name = named(node, logged.event);
   const std::string reason =
       name.empty() ? fmt::format("{}: {}", node.host, what) : fmt::format("{} on {}: {}", name, node.host, what);
-  if (verdict == Verdict::pass) return note(reason);
+  if (verdict == Verdict::pass) return make_note(reason);
   Finding finding{verdict, reason, {}, std::move(remedy)};
   finding.culprits.push_back(name.empty() ? culprit_of(node) : Culprit{CulpritKind::device, name, node.host, -1});
   return finding;
@@ -116,12 +116,13 @@ void note_missing_records(const Nodes& nodes, Findings& findings) {
     if (node.kernel_log_missing > 0 && all_torn++ == 0) torn = &node;
   }
   if (late != nullptr)
-    findings.push_back(note(fmt::format("the kernel's log on {} begins {} s after boot: earlier records are gone{}",
-                                        late->host, late->kernel_log_begins, others(all_late))));
+    findings.push_back(
+        make_note(fmt::format("the kernel's log on {} begins {} s after boot: earlier records are gone{}", late->host,
+                              late->kernel_log_begins, others(all_late))));
   if (torn != nullptr)
     findings.push_back(
-        note(fmt::format("the kernel's log on {} lacks {} record{} after its first{}", torn->host,
-                         torn->kernel_log_missing, torn->kernel_log_missing == 1 ? "" : "s", others(all_torn))));
+        make_note(fmt::format("the kernel's log on {} lacks {} record{} after its first{}", torn->host,
+                              torn->kernel_log_missing, torn->kernel_log_missing == 1 ? "" : "s", others(all_torn))));
 }
 
 }  // namespace
@@ -187,8 +188,8 @@ namespace {
 void note_unread(const std::vector<std::string>& hosts, const std::string& errors, Findings& findings) {
   if (hosts.empty()) return;
   findings.push_back(
-      note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there ({}) are not seen", hosts[0],
-                       hosts.size() == 1 ? "" : fmt::format(" and {} more", hosts.size() - 1), errors)));
+      make_note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there ({}) are not seen",
+                            hosts[0], hosts.size() == 1 ? "" : fmt::format(" and {} more", hosts.size() - 1), errors)));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void judge_links(const NodeView& node, Findings& findings) {
     const std::string what =
         fmt::format("{} {} {}{}", subject(node, devices), devices.size() == 1 ? "has" : "have", lanes(link), where);
     if (is_width_open(node, link, devices))
-      findings.push_back(note(what + "; the other end of the link is not visible (a virtual machine)"));
+      findings.push_back(make_note(what + "; the other end of the link is not visible (a virtual machine)"));
     else
       findings.push_back(about(node, devices, what, std::string(remedy_link)));
   }

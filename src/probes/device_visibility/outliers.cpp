@@ -127,7 +127,7 @@ std::string modes_of(const NodeView& node) {
 void judge_modes(const Nodes& nodes, Findings& findings) {
   Question question{"partition mode of the GPUs",
                     "other nodes",
-                    "set one mode on all nodes (amd-smi set --compute-partition, --memory-partition), or ask for nodes "
+                    "set one mode on all nodes (amd-smi set --compute-partition, --memory-partition), or request nodes "
                     "that are alike",
                     {}};
   for (const NodeView& node : nodes)
@@ -149,8 +149,8 @@ void note_domains(const Nodes& nodes, Findings& findings) {
   for (const auto& [domain, some] : hosts)
     texts.push_back(fmt::format("{} ({})", domain, human_list(std::vector<std::string>(some.begin(), some.end()))));
   findings.push_back(
-      note(fmt::format("the nodes are in {} NVLink domains: {}; between domains data goes over the network",
-                       hosts.size(), human_list(texts))));
+      make_note(fmt::format("the nodes are in {} NVLink domains: {}; between domains data goes over the network",
+                            hosts.size(), human_list(texts))));
 }
 
 }  // namespace

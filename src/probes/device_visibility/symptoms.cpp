@@ -22,7 +22,7 @@ void Symptoms::add(const Device& gpu, Symptom symptom) {
 void Symptoms::report(const NodeView& node, Findings& findings) const {
   for (const auto& [symptom, gpus] : seen_) {
     const std::string reason = fmt::format("{}: {}", subject(node, gpus), symptom.what);
-    findings.push_back(symptom.is_note ? note(reason) : about(node, gpus, reason, symptom.remedy));
+    findings.push_back(symptom.is_note ? make_note(reason) : about(node, gpus, reason, symptom.remedy));
   }
 }
 
@@ -33,13 +33,6 @@ std::string reported(const Device& device, std::string_view key) {
 
 double vendor_number(const Device& device, std::string_view key) {
   return parse_number<double>(reported(device, key)).value_or(0);
-}
-
-Finding note(std::string reason) {
-  Finding finding;
-  finding.verdict = Verdict::pass;
-  finding.reason = std::move(reason);
-  return finding;
 }
 
 }  // namespace muster::visibility

@@ -30,7 +30,5 @@ class Symptoms {
 [[nodiscard]] std::string reported(const Device& device, std::string_view key);
 /// 0 where it is unknown, or is not a number.
 [[nodiscard]] double vendor_number(const Device& device, std::string_view key);
-/// A finding that is not a fault.
-[[nodiscard]] Finding note(std::string reason);
 
 }  // namespace muster::visibility

@@ -92,7 +92,7 @@ Finding file_finding(const NodeView& node, FileAccess access, const Files& files
     remedy = "set mode or group of the device files so that users' jobs may open them";
   } else {
     reason = fmt::format("the job's control group refuses {} on {}", list, node.host);
-    remedy = "ask for GPUs: --gpus-per-node, or --gres=gpu";
+    remedy = "request GPUs: --gpus-per-node, or --gres=gpu";
   }
   Finding finding = about(node, files.gpus, std::move(reason), std::move(remedy));
   finding.culprits.insert(finding.culprits.end(), files.shared.begin(), files.shared.end());
@@ -125,7 +125,7 @@ void judge_files(const NodeView& node, Findings& findings) {
               fmt::format("{} on {} closed to this job by its control group",
                           gpus.size() == 1 ? std::string("the only GPU") : fmt::format("all {} GPUs", gpus.size()),
                           node.host + (gpus.size() == 1 ? " is" : " are")),
-              "ask for GPUs: --gpus-per-node, or --gres=gpu"));
+              "request GPUs: --gpus-per-node, or --gres=gpu"));
     return;
   }
   std::map<FileAccess, Files> groups;

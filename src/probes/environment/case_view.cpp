@@ -134,13 +134,6 @@ Finding EnvironmentView::differs(std::string_view name, const std::vector<Group>
                std::move(remedy));
 }
 
-Finding note(std::string sentence) {
-  Finding finding;
-  finding.verdict = Verdict::pass;  // the frame makes it a note
-  finding.reason = std::move(sentence);
-  return finding;
-}
-
 std::string in_quotes(std::string_view value, std::string_view other) {
   constexpr std::size_t most = 80;
   if (value.size() <= most) return fmt::format("\"{}\"", printable_line(value));

@@ -74,8 +74,6 @@ class EnvironmentView {
   std::map<int, std::size_t> on_node_;
 };
 
-/// Something worth knowing that is not a fault.
-[[nodiscard]] Finding note(std::string sentence);
 /// `"x"`, shortened for a sentence; a long value from where it stops being like `other`.
 [[nodiscard]] std::string in_quotes(std::string_view value, std::string_view other = {});
 /// Whether the profile has a rule for a variable that is violated on some rank: then other judges skip it.

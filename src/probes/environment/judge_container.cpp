@@ -36,7 +36,7 @@ void judge_user_base(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const RankList with = with_fact(seen, "container.user_base");
   if (with.empty()) return;
   const SeenRank& first = *with.front();
-  judgement.findings.push_back(note(
+  judgement.findings.push_back(make_note(
       fmt::format("PYTHONUSERBASE is {} inside of {} on {}: packages that were installed there for a Python of the "
                   "host come before those of the image; unset it, or give each image a folder of its own (shifter "
                   "--env PYTHONUSERBASE=FOLDER)",

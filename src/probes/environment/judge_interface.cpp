@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
 #include "probes/environment/case_view.hpp"
@@ -12,10 +13,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 using Interfaces = std::vector<InterfaceAddress>;
-
-bool has(const Words& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 bool is_ipv4(const std::string& address) {
   return address.find('.') != std::string::npos;
@@ -29,7 +26,7 @@ std::optional<std::string> other_interface(const SeenRank& rank, const Interface
   const Words resolved = split(*reported, ',');
   std::optional<std::string> other;
   for (const InterfaceAddress& one : all) {
-    if (!has(resolved, one.address) || is_loopback(one.address)) continue;
+    if (!is_in(one.address, resolved) || is_loopback(one.address)) continue;
     if (one.name == wanted && is_ipv4(one.address)) return std::nullopt;
     if (!other) other = one.name;
   }
@@ -61,7 +58,7 @@ void judge_interface(const EnvironmentView& seen, const VariableExpectation& wan
         wanted.name, in_quotes(seen.variable(*group.ranks.front(), wanted.name).value_or("")),
         seen.describe(group.ranks), *group.value, host, interface, printable_line(wanted.why, 300),
         printable_line(wanted.source, 200));
-    Finding finding = wanted.is_note ? note(fmt::format("{}; {}", reason, remedy))
+    Finding finding = wanted.is_note ? make_note(fmt::format("{}; {}", reason, remedy))
                                      : seen.about(wanted.name, group.ranks, std::move(reason), remedy);
     if (!wanted.is_note) soften(seen.node(), "variable " + wanted.name, finding);
     judgement.findings.push_back(std::move(finding));

@@ -102,7 +102,7 @@ void judge_launchers(const EnvironmentView& seen, ProbeJudgement& judgement) {
     const bool is_alone = launcher.weight == Weight::slurm && seen.ranks().front()->place->size_of_launch() == 1;
     const bool is_excused = is_alone || (launcher.weight != Weight::own && !speaks.empty());
     if (is_excused) {
-      judgement.findings.push_back(note(left_over(seen, launcher, *first, speaks)));
+      judgement.findings.push_back(make_note(left_over(seen, launcher, *first, speaks)));
       continue;
     }
     for (const Claim& claim : claims)

@@ -3,6 +3,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/node_facts.hpp"
@@ -88,7 +89,7 @@ void judge_equal(const EnvironmentView& seen, const LimitSpec& spec, ProbeJudgem
     const auto limit = text ? parse_limit(*text) : std::nullopt;
     return limit ? std::optional(limit_words(*limit, spec.is_bytes)) : std::nullopt;
   });
-  if (groups.size() < 2 || std::find(may_differ.begin(), may_differ.end(), spec.metric) != may_differ.end()) return;
+  if (groups.size() < 2 || is_in(spec.metric, may_differ)) return;
   Finding finding =
       seen.differs(spec.name, groups,
                    fmt::format("give all nodes the same limit in /etc/security/limits.conf or in the unit "

@@ -112,13 +112,13 @@ void judge_port(const EnvironmentView& seen, ProbeJudgement& judgement) {
   if (state == "free") return judgement.evidence.push_back(fmt::format("MASTER_PORT {} is free {}", *text, where));
   if (state == "lingering")
     return judgement.findings.push_back(
-        note(fmt::format("MASTER_PORT {} has connections {} that ended a moment ago", *text, where)));
+        make_note(fmt::format("MASTER_PORT {} has connections {} that ended a moment ago", *text, where)));
   std::string reason =
-      fmt::format("MASTER_PORT {} can't be had {}: {}", printable_line(*text, 80), where, printable_line(state, 100));
+      fmt::format("MASTER_PORT {} can't be bound {}: {}", printable_line(*text, 80), where, printable_line(state, 100));
   if (state == "none") reason = fmt::format("MASTER_PORT is {}, no port from 1 to 65535", in_quotes(*text));
   if (state == "in use") {
     reason = fmt::format("MASTER_PORT {} is in use {}", *text, where);
-    remedy += fmt::format("; who has it: ss -ltnp 'sport = :{}'", *text);
+    remedy += fmt::format("; to find the program that uses it: ss -ltnp 'sport = :{}'", *text);
   }
   judgement.findings.push_back(seen.about("MASTER_PORT", {first}, std::move(reason), std::move(remedy)));
 }

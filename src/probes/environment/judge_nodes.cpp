@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/variables.hpp"
 #include "probes/environment/case_view.hpp"
@@ -68,7 +69,7 @@ void judge_machines(const EnvironmentView& seen, ProbeJudgement& judgement) {
     }
     Finding finding;
     finding.reason = fmt::format("{} machines call themselves {}: {}", by_machine.size(), host, human_list(words));
-    finding.culprits.push_back({CulpritKind::node, host, host, -1});
+    finding.culprits.push_back(node_culprit(host));
     finding.remedy =
         "give each machine a name of its own: hostnamectl set-hostname NAME; until then it is unknown "
         "which ranks share a node";
@@ -93,7 +94,7 @@ void judge_differences(const EnvironmentView& seen, ProbeJudgement& judgement) {
       ++alike;
       continue;
     }
-    if (std::find(may_differ.begin(), may_differ.end(), name) != may_differ.end()) continue;
+    if (is_in(name, may_differ)) continue;
     ++odd;
     if (groups.size() == 2 && !groups[1].value && groups[1].ranks.size() < groups[0].ranks.size()) {
       Lacking& same = lacking[groups[1].ranks];

@@ -33,8 +33,9 @@ void judge_shared(const EnvironmentView& seen, ProbeJudgement& judgement) {
     if (there.empty()) continue;
     const std::string reported = *there.front()->fact(key);
     const std::size_t blank = reported.find(' ');
-    judgement.findings.push_back(note(fmt::format("{} on {} is {}, on {}: {}", known.variable, seen.describe(there),
-                                                  reported.substr(blank + 1), reported.substr(0, blank), known.what)));
+    judgement.findings.push_back(
+        make_note(fmt::format("{} on {} is {}, on {}: {}", known.variable, seen.describe(there),
+                              reported.substr(blank + 1), reported.substr(0, blank), known.what)));
   }
 }
 
@@ -46,7 +47,7 @@ void judge_absent(const EnvironmentView& seen, ProbeJudgement& judgement) {
     for (const SeenRank* rank : seen.ranks())
       if (rank->fact(key)) without.push_back(rank);
     if (without.empty()) continue;
-    judgement.findings.push_back(note(
+    judgement.findings.push_back(make_note(
         fmt::format("{} on {} is {}: MIOpen keeps nothing there, and compiles its kernels anew; make the folder on "
                     "each node before the ranks start (mkdir -p, by the rank with SLURM_LOCALID 0)",
                     name, seen.describe(without), *without.front()->fact(key))));
@@ -66,7 +67,7 @@ void judge_single_task(const EnvironmentView& seen, ProbeJudgement& judgement) {
     effect = "the task has " + *devices;
   }
   judgement.findings.push_back(
-      note(fmt::format("--gpu-bind={} has no effect on a step of one task: {}", in_quotes(*bound), effect)));
+      make_note(fmt::format("--gpu-bind={} has no effect on a step of one task: {}", in_quotes(*bound), effect)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
 #include "probes/environment/case_view.hpp"
@@ -41,10 +42,6 @@ std::vector<Trait> traits_of(const ExpectedNode& node) {
   return traits;
 }
 
-bool is_new(const std::vector<std::string>& hosts, const std::string& host) {
-  return std::find(hosts.begin(), hosts.end(), host) == hosts.end();
-}
-
 std::string figure(const Trait& trait, const std::string& value) {
   return fmt::format(fmt::runtime(trait.thing), trait.is_pattern ? in_quotes(value) : value);
 }
@@ -64,9 +61,9 @@ void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement
     std::vector<std::string> hosts;
     Finding finding;
     for (const SeenRank* rank : ranks) {
-      if (!is_new(hosts, rank->place->host)) continue;
+      if (is_in(rank->place->host, hosts)) continue;
       hosts.push_back(rank->place->host);
-      finding.culprits.push_back({CulpritKind::node, rank->place->host, rank->place->host, -1});
+      finding.culprits.push_back(node_culprit(rank->place->host));
     }
     finding.reason = fmt::format("{} on {}, the profile has {}", figure(trait, value), human_list(hosts),
                                  figure(trait, trait.wanted));
@@ -76,7 +73,7 @@ void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement
   }
 }
 
-std::string wish(const VariableExpectation& wanted) {
+std::string request(const VariableExpectation& wanted) {
   std::vector<std::string> values;
   for (const std::string& value : wanted.values) values.push_back(in_quotes(value));
   switch (wanted.must) {
@@ -112,10 +109,11 @@ std::optional<std::string> value_of(const SeenRank& rank, const VariableExpectat
 void judge_variable(const EnvironmentView& seen, const VariableExpectation& wanted, ProbeJudgement& judgement) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return value_of(rank, wanted); })) {
     if (is_fulfilled(wanted, group.value)) continue;
-    std::string reason = fmt::format("{} is {} on {}, the profile {}: {} ({})", wanted.name,
-                                     group.value ? in_quotes(*group.value) : "not set", seen.describe(group.ranks),
-                                     wish(wanted), printable_line(wanted.why, 300), printable_line(wanted.source, 200));
-    Finding finding = wanted.is_note ? note(fmt::format("{}; {}", reason, way_out(wanted)))
+    std::string reason =
+        fmt::format("{} is {} on {}, the profile {}: {} ({})", wanted.name,
+                    group.value ? in_quotes(*group.value) : "not set", seen.describe(group.ranks), request(wanted),
+                    printable_line(wanted.why, 300), printable_line(wanted.source, 200));
+    Finding finding = wanted.is_note ? make_note(fmt::format("{}; {}", reason, way_out(wanted)))
                                      : seen.about(wanted.name, group.ranks, reason, way_out(wanted));
     if (!wanted.is_note) soften(seen.node(), "variable " + wanted.name, finding);
     judgement.findings.push_back(std::move(finding));
@@ -137,15 +135,15 @@ void judge_login(const EnvironmentView& seen, ProbeJudgement& judgement) {
   for (const SeenRank* rank : seen.ranks()) {
     const auto gpus = rank->fact("node.gpus");
     const bool is_in_job = seen.variable(*rank, "SLURM_JOB_ID").has_value();
-    if (gpus && is_new(hosts, rank->place->host) &&
+    if (gpus && !is_in(rank->place->host, hosts) &&
         is_login_node(seen.node(), rank->place->host, is_in_job, std::atoi(gpus->c_str())))
       hosts.push_back(rank->place->host);
   }
   if (hosts.empty()) return;
   judgement.findings.push_back(
-      note(fmt::format("{} {} (by the profile: its name, and outside of a job): measurements here do not apply to "
-                       "the compute nodes; get some with salloc or sbatch and run there",
-                       human_list(hosts), plural(hosts.size(), "is a login node", "are login nodes"))));
+      make_note(fmt::format("{} {} (by the profile: its name, and outside of a job): measurements here do not apply to "
+                            "the compute nodes; get some with salloc or sbatch and run there",
+                            human_list(hosts), plural(hosts.size(), "is a login node", "are login nodes"))));
 }
 
 void judge_description(const EnvironmentView& seen, ProbeJudgement& judgement) {

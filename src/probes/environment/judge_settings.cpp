@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/variables.hpp"
 #include "probes/environment/case_view.hpp"
@@ -86,8 +87,8 @@ void judge_settings(const EnvironmentView& seen, ProbeJudgement& judgement) {
   }
   if (silent != nullptr) {
     if (has_any)
-      judgement.findings.push_back(
-          note("settings in files of the nodes are not compared, as " + seen.describe({silent}) + " reported none"));
+      judgement.findings.push_back(make_note("settings in files of the nodes are not compared, as " +
+                                             seen.describe({silent}) + " reported none"));
     return;
   }
   const std::vector<std::string> may_differ = seen.params().texts("may_differ");
@@ -98,9 +99,9 @@ void judge_settings(const EnvironmentView& seen, ProbeJudgement& judgement) {
       alike.push_back(fmt::format("{}={}", name, groups.front().value.value_or("")));
       continue;
     }
-    if (std::find(may_differ.begin(), may_differ.end(), name) != may_differ.end()) continue;
+    if (is_in(name, may_differ)) continue;
     Finding finding = differs_in_files(seen, name, groups);
-    if (may_differ_by_node(name)) finding = note(std::move(finding.reason));
+    if (may_differ_by_node(name)) finding = make_note(std::move(finding.reason));
     judgement.findings.push_back(std::move(finding));
   }
   if (!alike.empty())

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/variables.hpp"
@@ -60,7 +61,7 @@ void judge_presence(const EnvironmentView& seen, ProbeJudgement& judgement) {
   for (const std::string_view name : torch_variables) {
     const RankList lacking = without_variable(seen, name);
     if (lacking.size() == seen.ranks().size()) {
-      if (std::find(needed.begin(), needed.end(), name) != needed.end()) nowhere.emplace_back(name);
+      if (is_in(name, needed)) nowhere.emplace_back(name);
     } else if (!lacking.empty()) {
       // Handed on by a launcher, all ranks would have one value.
       const bool is_own = name == "RANK" || name == "LOCAL_RANK";
@@ -104,7 +105,7 @@ std::string origin_of_same(const EnvironmentView& seen, const std::string& value
 std::string duplicates(const EnvironmentView& seen) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return seen.variable(rank, "RANK"); }))
     if (group.value && group.ranks.size() > 1)
-      return fmt::format("; RANK {} is there {} times: {}", in_quotes(*group.value), group.ranks.size(),
+      return fmt::format("; RANK {} occurs {} times: {}", in_quotes(*group.value), group.ranks.size(),
                          seen.describe(group.ranks));
   return {};
 }

@@ -157,10 +157,9 @@ class Torchruns {
     std::string message = seen_.ranks().front()->fact(fmt::format("torchrun.{}", option)).value_or("");
     if (message.starts_with(unknown_value)) message.erase(0, 1);
     const bool is_in_file = message.starts_with("the ");
-    Finding finding =
-        fail(fmt::format("{} is {}, which is not known before the line runs, so that it is open whether "
-                         "they become one job",
-                         option_word(option), is_in_file ? message : in_quotes(message)));
+    Finding finding = fail(fmt::format(
+        "{} is {}, which is unknown until the line runs: whether the tasks form one job can't be determined",
+        option_word(option), is_in_file ? message : in_quotes(message)));
     finding.verdict = Verdict::unmeasured;
     // No one can export `$2`.
     const std::size_t dollar = message.find_first_of('$');
@@ -336,7 +335,7 @@ class Torchruns {
     const bool is_known = std::all_of(seen_.ranks().begin(), seen_.ranks().end(),
                                       [](const SeenRank* rank) { return rank->fact("torchrun.gpus").has_value(); });
     if (is_known) return std::nullopt;
-    return note(fmt::format("{}: {}, which become one job; {}: {}", starts(), tasks_, words, remedy));
+    return make_note(fmt::format("{}: {}, which become one job; {}: {}", starts(), tasks_, words, remedy));
   }
 
   const EnvironmentView& seen_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
 #include "probes/environment/case_view.hpp"
@@ -28,10 +29,6 @@ struct Trap {
   std::string_view remedy;
 };
 
-bool is_any_of(const std::string& value, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), value) != words.end();
-}
-
 constexpr Trap traps[] = {
     {"FI_MR_CACHE_MONITOR", true,
      [](const Place& at) { return at.is_slingshot && at.value("FI_MR_CACHE_MONITOR") == "memhooks"; },
@@ -50,7 +47,7 @@ constexpr Trap traps[] = {
      "forces a network on a job of one node, where its plugin may find none", ""},
     {"NCCL_NET_GDR_LEVEL", false,
      [](const Place& at) {
-       return at.is_slingshot && is_any_of(at.value("NCCL_NET_GDR_LEVEL"), {"LOC", "PIX", "PXB", "0", "1", "2"});
+       return at.is_slingshot && is_in(at.value("NCCL_NET_GDR_LEVEL"), {"LOC", "PIX", "PXB", "0", "1", "2"});
      },
      "keeps network cards from reading GPU memory: expect about three quarters of the bandwidth; use PHB", ""},
     {"MPICH_GPU_SUPPORT_ENABLED", false, [](const Place& at) { return at.value("MPICH_GPU_SUPPORT_ENABLED") == "1"; },
@@ -96,10 +93,10 @@ void judge_traps(const EnvironmentView& seen, ProbeJudgement& judgement) {
                     seen.describe(caught), trap.what);
     found.findings.push_back(trap.is_fault
                                  ? seen.about(trap.variable, caught, std::move(reason), std::string(trap.remedy))
-                                 : note(std::move(reason)));
+                                 : make_note(std::move(reason)));
   }
   for (Finding& finding : found.findings) {
-    if (mode == "noted") finding = note(std::move(finding.reason));
+    if (mode == "noted") finding = make_note(std::move(finding.reason));
     judgement.findings.push_back(std::move(finding));
   }
 }

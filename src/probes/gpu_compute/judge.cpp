@@ -20,7 +20,6 @@ namespace muster::gpu_compute {
 namespace {
 
 using gpu_copy::about_gpu;
-using gpu_copy::label_of;
 using gpu_copy::take_word;
 using gpu_copy::TestedGpus;
 
@@ -117,20 +116,18 @@ void judge_undecided(const JudgeContext& context, std::vector<Finding>& findings
     for (const auto& gpu : gpus) names.push_back(context.who(gpu));
     findings.push_back(about_several(
         context, gpus,
-        gpus.size() == 1
-            ? fmt::format("{} computes wrong: the same products of {} came out in different ways", names[0],
-                          human_list(types))
-            : fmt::format("{} computes wrong: their products of {} differ, and as many got the one as the other",
-                          either(names), human_list(types)),
+        gpus.size() == 1 ? fmt::format("{} computes wrong: repetitions of the same products of {} differ", names[0],
+                                       human_list(types))
+                         : fmt::format("{} computes wrong: their products of {} differ, and neither has a majority",
+                                       either(names), human_list(types)),
         "run again with further GPUs, or with known_answer = true, which decides"));
   }
   for (const auto& [gpus, types] : refuted)
-    findings.push_back(about_several(
-        context, gpus,
-        fmt::format("products of {} on all {} are not the known answer", human_list(types),
-                    counted(gpus.size(), "GPU")),
-        "suspect what they share: the library of matrix products, its version and variables; run gpu_memory, and "
-        "again with that library out of LD_LIBRARY_PATH"));
+    findings.push_back(about_several(context, gpus,
+                                     fmt::format("products of {} on all {} are not the known answer", human_list(types),
+                                                 counted(gpus.size(), "GPU")),
+                                     "check what they share: the BLAS library, its version and its variables; run "
+                                     "gpu_memory, and repeat it without that library in LD_LIBRARY_PATH"));
 }
 
 /// A host whose check differs from those of others, for the same bits.
@@ -144,8 +141,8 @@ void judge_checks(const JudgeContext& context, std::vector<Finding>& findings) {
       if (found == ballot.prints.end() || found->second.wrong == 0 || !reported.insert(gpu.first).second) continue;
       const RankPlace& place = context.place(gpu.first);
       Finding finding{Verdict::fail,
-                      fmt::format("rank {} on {} takes a product of {} for wrong that other ranks found right, to the "
-                                  "bit: not {} is at fault, but the way from it, or the host's memory or processor",
+                      fmt::format("rank {} on {} rejects a product of {} that other ranks accept, bit by bit the same: "
+                                  "{} is not at fault, but the copy from it, or the host's memory or processor",
                                   place.rank, place.host, type, context.named.at(gpu.first)(gpu.second)),
                       {{CulpritKind::node, place.host, place.host, place.rank}},
                       fmt::format("run gpu_copy and memory_bandwidth on {}, and see its kernel log for machine checks",
@@ -237,7 +234,7 @@ void judge_lonely(const JudgeContext& context, std::vector<Finding>& findings) {
     if (!decision.right || decision.is_answered || decision.votes > 1) continue;
     Finding finding{
         Verdict::unmeasured,
-        fmt::format("a product of {} was compared with nothing: there is one GPU, and no known answer", type),
+        fmt::format("a product of {} was not verified: only one GPU computed it, and known_answer is off", type),
         {},
         "take known_answer = true, or several GPUs"};
     findings.push_back(std::move(finding));
@@ -249,7 +246,7 @@ void add_evidence(const JudgeContext& context, const std::set<std::string>& abse
   const bool has_rate = std::any_of(context.named.begin(), context.named.end(), [&](const auto& rank) {
     const auto& readings = context.seen(rank.first).readings;
     return std::any_of(readings.begin(), readings.end(),
-                       [](const Reading& one) { return label_of(one, "by") == "blas"; });
+                       [](const Reading& one) { return label_of(one.where, "by") == "blas"; });
   });
   if (has_rate && context.view.timing_doubt.empty())
     if (auto rate = headline(context.view, {"rate", "TFLOP/s", "by", false, "type"}); !rate.empty())

@@ -11,8 +11,6 @@ namespace muster::gpu_compute {
 
 namespace {
 
-using gpu_copy::label_of;
-
 constexpr std::string_view slow_remedy =
     "see its power, clock and throttle reasons against the others' (metrics power and clock, device_visibility), its "
     "cooling and its power limit, and whether others use it";
@@ -29,12 +27,13 @@ struct Rate {
 using Likes = std::map<std::pair<std::string, std::string>, std::vector<Rate>>;
 
 Rate rate_of(const RankPlace& place, const Reading& reading, const gpu_copy::TestedGpus& named) {
-  const std::string reported = label_of(reading, "device");
+  const std::string reported = label_of(reading.where, "device");
   const std::string address = reported.empty() ? named.only : reported;
-  return {&place, address,
-          fmt::format("{} on {} multiplies {} at {}", named(address), place.host,
-                      printable_line(label_of(reading, "type"), 20), format_value(reading.summary.median, "TFLOP/s")),
-          reading.summary.median};
+  return {
+      &place, address,
+      fmt::format("{} on {} multiplies {} at {}", named(address), place.host,
+                  printable_line(label_of(reading.where, "type"), 20), format_value(reading.summary.median, "TFLOP/s")),
+      reading.summary.median};
 }
 
 Finding slow(const Rate& rate, const std::string& than) {
@@ -48,14 +47,15 @@ void judge_rank(const CaseView& view, int rank, const gpu_copy::TestedGpus& name
   const auto index = static_cast<std::size_t>(rank);
   const Observation& seen = *view.observed[index];
   for (const Reading& reading : seen.readings) {
-    if (reading.metric != "rate" || reading.summary.n == 0 || label_of(reading, "by") != "blas") continue;
+    if (reading.metric != "rate" || reading.summary.n == 0 || label_of(reading.where, "by") != "blas") continue;
     Rate rate = rate_of(view.ranks[index], reading, named);
     const Reading* capable = gpu_copy::capable_of(seen, reading);
     if (capable != nullptr && rate.value < least * capable->summary.median)
       findings.push_back(slow(rate, fmt::format("below {:.3g} % of the {} that its model can do", least * 100,
                                                 format_value(capable->summary.median, "TFLOP/s"))));
     const auto model = named.models.find(rate.address);
-    likes[{label_of(reading, "type"), model == named.models.end() ? "" : model->second}].push_back(std::move(rate));
+    likes[{label_of(reading.where, "type"), model == named.models.end() ? "" : model->second}].push_back(
+        std::move(rate));
   }
 }
 

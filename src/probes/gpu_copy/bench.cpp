@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "measure/pattern.hpp"
-#include "probes/gpu_copy/looks.hpp"
+#include "probes/gpu_copy/repeated_samples.hpp"
 #include "system/numa_policy.hpp"
 
 namespace muster::gpu_copy {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/gpu_health.hpp"
@@ -101,7 +102,7 @@ std::string common_gpu(const std::vector<const Bad*>& pairs) {
 void judge_bad(const std::vector<Bad>& all, const TestedGpus& named, std::vector<Finding>& findings) {
   std::vector<std::string> reported;
   for (const Bad& bad : all) {
-    if (!bad.is_alone() || std::find(reported.begin(), reported.end(), bad.gpu) != reported.end()) continue;
+    if (!bad.is_alone() || is_in(bad.gpu, reported)) continue;
     reported.push_back(bad.gpu);
     const auto more = std::count_if(all.begin(), all.end(), [&](const Bad& other) { return other.touches(bad.gpu); });
     findings.push_back(about_one(bad, named, bad.gpu, static_cast<std::size_t>(more) - 1));
@@ -144,11 +145,11 @@ using Likes = std::map<std::string, std::vector<Like>>;
 void add_likes(const RankPlace& place, const Observation& seen, const TestedGpus& named, Likes& likes) {
   for (const Reading& reading : seen.readings) {
     if (reading.summary.n == 0 || base_metric(reading.metric) != reading.metric) continue;
-    const std::string reported = label_of(reading, "device");
+    const std::string reported = label_of(reading.where, "device");
     const std::string address = reported.empty() ? named.only : reported;
     const auto model = named.models.find(address);
-    const std::string by = label_of(reading, "by");
-    const std::string link = label_of(reading, "link");
+    const std::string by = label_of(reading.where, "by");
+    const std::string link = label_of(reading.where, "link");
     const std::string kind = fmt::format("{} {} {} {}", reading.metric, by, link,
                                          model == named.models.end() ? std::string() : model->second);
     likes[kind].push_back({&place, &reading, address, named(address)});
@@ -164,14 +165,14 @@ void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>&
     for (const Like& like : list) {
       const Reading& reading = *like.reading;
       if (reading.summary.median >= view.params.real("least_of_like") * median) continue;
-      const std::string to = label_of(reading, "to");
+      const std::string to = label_of(reading.where, "to");
       const std::string way = reading.metric != "peer_copy" ? words_of(reading.metric)
                               : !to.empty()                 ? "to GPU " + to
                                                             : fmt::format("to the GPU of rank {}", reading.peer);
       findings.push_back(about_gpu(
           *like.place, Verdict::fail, like.address,
           fmt::format("copies by {} {} of {} on {} run at {}, those of {} like it at {} in the median",
-                      label_of(reading, "by"), way, like.who, like.place->host,
+                      label_of(reading.where, "by"), way, like.who, like.place->host,
                       format_value(reading.summary.median, "GB/s"), list.size() - 1, format_value(median, "GB/s")),
           "see clocks, throttle reasons, ECC and link counters of this GPU against the others; exchange its place to "
           "distinguish the card from the slot"));

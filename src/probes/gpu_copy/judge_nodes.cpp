@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/node_gpus.hpp"
 #include "model/gpu_vendor.hpp"
@@ -47,16 +48,12 @@ const GpuVendor& vendor_of_library(const LibraryReport& library) {
   return terms_of_vendor({});
 }
 
-std::string of_gpus(std::size_t count) {
-  return counted(count, "GPU");
-}
-
 /// Codes of runtimes for the absence of devices, of all vendors; a toolkit on a node without GPUs is not a fault.
 bool means_no_device(int code) {
   const auto all = gpu_vendors();
   return std::any_of(all.begin(), all.end(), [&](const GpuVendor* one) {
     const auto& codes = one->no_device_codes;
-    return std::find(codes.begin(), codes.end(), code) != codes.end();
+    return is_in(code, codes);
   });
 }
 
@@ -66,10 +63,10 @@ void judge_library(const RankView& rank, const LibraryReport& library, std::vect
   const std::size_t there = rank.gpus_of(vendor.name);
   const std::string host = rank.place->host;
   if (library.state == LibraryState::absent && there > 0)
-    findings.push_back(
-        about_node(rank, Verdict::fail,
-                   fmt::format("{} is not on {}, which has {}", printable_line(library.name, 60), host, of_gpus(there)),
-                   std::string(vendor.runtime_missing)));
+    findings.push_back(about_node(
+        rank, Verdict::fail,
+        fmt::format("{} is not on {}, which has {}", printable_line(library.name, 60), host, counted(there, "GPU")),
+        std::string(vendor.runtime_missing)));
   if (library.state != LibraryState::broken || (there == 0 && means_no_device(library.code))) return;
   const std::string* remedy = rank.seen->fact(fmt::format("remedy.{}", vendor.name));
   findings.push_back(about_node(rank, there > 0 ? Verdict::fail : Verdict::unmeasured,
@@ -95,8 +92,8 @@ void judge_blind(const CaseView& view, const RankView& rank, std::vector<Finding
   if (there > 0)
     findings.push_back(
         about_node(rank, Verdict::unmeasured,
-                   fmt::format("no runtime shows any of the {} of {} to rank {}", of_gpus(there), rank.place->host,
-                               rank.place->rank),
+                   fmt::format("no runtime shows any of the {} of {} to rank {}", counted(there, "GPU"),
+                               rank.place->host, rank.place->rank),
                    "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible, and device_visibility"));
   else if (expected > 0)
     findings.push_back(about_node(rank, Verdict::fail,
@@ -189,14 +186,12 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
     finding.verdict = why.empty() ? Verdict::unmeasured : Verdict::fail;
     finding.reason = fmt::format("{} {} on {} {} no GPU, where others see {}{}", ranks.size() == 1 ? "rank" : "ranks",
                                  human_list(numbers, 8), node.host, ranks.size() == 1 ? "sees" : "see",
-                                 of_gpus(node.tested.size()), why);
+                                 counted(node.tested.size(), "GPU"), why);
     if (!untested.empty()) finding.reason += fmt::format("; not tested: {}", human_list(untested, 8));
     for (const std::string& gpu : untested)
       if (finding.culprits.size() < 8) finding.culprits.push_back({CulpritKind::device, gpu, node.host, -1});
     for (const RankView* rank : ranks)
-      if (finding.culprits.size() < 8)
-        finding.culprits.push_back(
-            {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), node.host, rank->place->rank});
+      if (finding.culprits.size() < 8) finding.culprits.push_back(rank_culprit(rank->place->rank, node.host));
     const std::string* remedy = ranks[0]->seen->fact(fmt::format("remedy.{}", vendor_of_runtime(*ranks[0])));
     finding.remedy = remedy == nullptr
                          ? std::string(

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/placement.hpp"
 #include "measure/bind_words.hpp"
@@ -59,15 +60,15 @@ std::vector<CpuMask> masks_of(const NodeRanks& node) {
 std::string line_for_far(const CaseView& view, const NodeRanks& node) {
   const NodeParts parts = parts_of(view, node);
   if (parts.layout.empty()) return {};
-  BindWish wish;
-  wish.ranks = static_cast<int>(node.ranks.size());
-  wish.smt = view.node.bind && view.node.bind->smt;
+  PlacementRequest request;
+  request.ranks = static_cast<int>(node.ranks.size());
+  request.smt = view.node.bind && view.node.bind->smt;
   std::vector<int> numbers;
   for (std::size_t i = 0; i < node.ranks.size(); ++i) {
-    wish.gpu_of_rank.push_back(static_cast<int>(i));
+    request.gpu_of_rank.push_back(static_cast<int>(i));
     numbers.push_back(node.ranks[i].place->rank);
   }
-  const auto placement = place_ranks(parts, wish);
+  const auto placement = place_ranks(parts, request);
   if (!placement) return {};
   return fmt::format(
       "bind each rank next to its GPU: {}; or give each rank the GPU that is near",
@@ -85,7 +86,7 @@ std::string remedy_for_far(const CaseView& view, const NodeRanks& node) {
   for (const RankView& rank : node.ranks) {
     const CpuMask domain = rank.cpus("device.cpus");
     if (domain.empty()) return "bind each rank to CPUs of the NUMA domain of its GPU";
-    is_shared |= std::find(lists.begin(), lists.end(), domain.list()) != lists.end();
+    is_shared |= is_in(domain.list(), lists);
     lists.push_back(domain.list());
     binding.ranks.push_back({domain.list(), domain.hex()});
     numbers.push_back(rank.place->rank);
@@ -109,7 +110,7 @@ InjectedFaults orders_of(const Nodes& nodes, std::size_t ranks) {
   InjectedFaults orders;
   for (const NodeRanks& node : nodes) {
     const auto order = order_of(node);
-    const bool is_reported = std::find(order.begin(), order.end(), std::string()) == order.end();
+    const bool is_reported = !is_in(std::string(), order);
     if (node.ranks.size() == ranks && is_reported && !node.is_explained()) orders[order].push_back(&node);
   }
   return orders;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "probes/network_interfaces/selection.hpp"
@@ -13,10 +14,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool has(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// What of a node a variable may choose: all there are, and those that work.
 struct Choice {
   Names all;
@@ -26,7 +23,7 @@ struct Choice {
 Choice choice_on(const NodeView& node, const Variable& variable) {
   Choice choice;
   const auto add = [](Names& names, const std::string& name) {
-    if (!has(names, name)) names.push_back(name);
+    if (!is_in(name, names)) names.push_back(name);
   };
   if (variable.names_interfaces)
     for (const Interface& one : node.interfaces) {
@@ -98,7 +95,7 @@ class Reader {
     const Choice& choice = choices_[group.node];
     const Names picked = chosen(selection, choice.usable);
     if (selection.is_exclusion) {
-      if (variable_.name == "NCCL_SOCKET_IFNAME" && has(picked, "lo") && judging_.view.ranks.back().node_index > 0)
+      if (variable_.name == "NCCL_SOCKET_IFNAME" && is_in("lo", picked) && judging_.view.ranks.back().node_index > 0)
         leaves_loopback_.insert(group.value);
       if (picked.empty() && !choice.all.empty()) add(group, "leaves no network device that is up");
       return;
@@ -136,7 +133,7 @@ class Reader {
       else if (!is_anywhere)
         idle_.insert(entry);
     }
-    if (!odd.empty()) add(group, fmt::format("names {}, which there is not on", list(odd)), true);
+    if (!odd.empty()) add(group, fmt::format("names {}, which does not exist on", list(odd)), true);
   }
 
   bool has_match(const Selection& selection, const std::string& entry, const Names& names) const {
@@ -179,10 +176,10 @@ class Reader {
       judging_.find(std::move(finding));
     }
     if (!idle_.empty())
-      judging_.note(fmt::format("{} names {}, which there is on no node", variable_.name,
-                                list(Names(idle_.begin(), idle_.end()))));
+      judging_.note(
+          fmt::format("{} names {}, which exists on no node", variable_.name, list(Names(idle_.begin(), idle_.end()))));
     if (!leaves_loopback_.empty())
-      judging_.note(fmt::format("{}={} leaves lo among what NCCL may start on: write ^lo,... as well", variable_.name,
+      judging_.note(fmt::format("{}={} permits NCCL to start on lo: exclude it as well (^lo,...)", variable_.name,
                                 printable_line(*leaves_loopback_.begin(), 60)));
   }
 

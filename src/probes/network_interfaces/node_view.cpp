@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
@@ -27,7 +28,7 @@ Finding unclear(const std::string& host, std::string reason, std::string remedy)
   Finding finding;
   finding.verdict = Verdict::unmeasured;
   finding.reason = std::move(reason);
-  finding.culprits.push_back({CulpritKind::node, host, host, -1});
+  finding.culprits.push_back(node_culprit(host));
   finding.remedy = std::move(remedy);
   return finding;
 }
@@ -58,10 +59,7 @@ void read_node(const RankPlace& place, const Observation& seen, Judging& judging
 }  // namespace
 
 void Judging::note(std::string sentence) {
-  Finding finding;
-  finding.verdict = Verdict::pass;  // the frame makes it a note
-  finding.reason = std::move(sentence);
-  find(std::move(finding));
+  find(make_note(std::move(sentence)));
 }
 
 void read_case(Judging& judging) {
@@ -79,7 +77,7 @@ void read_case(Judging& judging) {
 }
 
 Culprit culprit_of(const NodeView& node) {
-  return {CulpritKind::node, node.host, node.host, -1};
+  return node_culprit(node.host);
 }
 
 Culprit culprit_of(const NodeView& node, const Device& nic) {
@@ -105,7 +103,7 @@ std::string adapter_of(std::string_view port) {
 std::vector<std::string> names_of(const NodeView& node, const Device& nic) {
   std::vector<std::string> names;
   const auto add = [&](std::string name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    if (!is_in(name, names)) names.push_back(std::move(name));
   };
   for (const NetPort& port : nic.ports) {
     add(port.name);

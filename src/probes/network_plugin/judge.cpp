@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "probes/network_plugin/plugin.hpp"
 
@@ -26,19 +27,14 @@ struct Judging {
   std::vector<NodeView> nodes = {};
   ProbeJudgement judgement = {};
 
-  void note(std::string sentence) {
-    Finding finding;
-    finding.verdict = Verdict::pass;  // the frame makes it a note
-    finding.reason = std::move(sentence);
-    judgement.findings.push_back(std::move(finding));
-  }
+  void note(std::string sentence) { judgement.findings.push_back(make_note(std::move(sentence))); }
 };
 
 void find_unclear(const std::string& host, const std::string& fact, Judging& judging) {
   Finding finding;
   finding.verdict = Verdict::unmeasured;
   finding.reason = fmt::format("{} reported a malformed fact: {}", host, printable_line(fact, 80));
-  finding.culprits.push_back({CulpritKind::node, host, host, -1});
+  finding.culprits.push_back(node_culprit(host));
   finding.remedy = "report this: the observation is damaged";
   judging.judgement.findings.push_back(std::move(finding));
 }
@@ -98,7 +94,7 @@ std::string why_none(const NodeView& node) {
 }
 
 bool has_ofi(const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), "ofi") != names.end();
+  return is_in("ofi", names);
 }
 
 bool is_asked(const Judging& judging) {
@@ -144,7 +140,7 @@ void judge_lacks(Judging& judging, bool asked) {
     const auto& [setting, why] = key;
     Finding finding;
     finding.reason = fmt::format("NCCL's network plugin{} can't be loaded on {}: {}",
-                                 asked ? " (OFI), which the profile asks for," : "", human_list(lack.hosts, 4), why);
+                                 asked ? " (OFI), which the profile requests," : "", human_list(lack.hosts, 4), why);
     finding.culprits = std::move(lack.culprits);
     finding.remedy = remedy_of(judging, setting);
     judging.judgement.findings.push_back(std::move(finding));

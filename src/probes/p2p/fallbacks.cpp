@@ -59,8 +59,7 @@ Finding name_fallback(const CaseView& view, const Fallback& fallback, bool is_ne
                                fallback.ranks.size(), view.ranks.size());
   for (const int rank : fallback.ranks)
     if (finding.culprits.size() < 8)
-      finding.culprits.push_back(
-          {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank});
+      finding.culprits.push_back(rank_culprit(rank, view.ranks[static_cast<std::size_t>(rank)].host));
   finding.remedy = is_network
                        ? "let MPI use the fabric: look at its transport settings (OMPI_MCA_pml, OMPI_MCA_btl, UCX_TLS, "
                          "FI_PROVIDER) and at the permission of its device files"

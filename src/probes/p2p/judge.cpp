@@ -25,12 +25,6 @@ std::string rank_on(const CaseView& view, int rank) {
   return fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host);
 }
 
-const std::string* label(const Reading& reading, std::string_view key) {
-  for (const auto& [name, value] : reading.where)
-    if (name == key) return &value;
-  return nullptr;
-}
-
 const Observation* measured_by(const CaseView& view, std::size_t rank) {
   const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
   return seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr;
@@ -54,8 +48,7 @@ Finding name_wrong(const CaseView& view, int rank, int peer, const WrongData& wr
                                is_known ? " from " + rank_on(view, peer) : std::string(), printable_line(what));
   if (wrong.readings > 1) finding.reason += fmt::format("; {} readings were wrong", wrong.readings);
   const auto add_rank = [&](int one) {
-    finding.culprits.push_back(
-        {CulpritKind::rank, fmt::format("rank {}", one), view.ranks[static_cast<std::size_t>(one)].host, one});
+    finding.culprits.push_back(rank_culprit(one, view.ranks[static_cast<std::size_t>(one)].host));
   };
   if (is_known) {
     finding.culprits.push_back({CulpritKind::link, fmt::format("rank {} -> rank {}", peer, rank), "", -1});
@@ -97,15 +90,15 @@ std::map<std::string, std::vector<RankLink>> links_by_size(const CaseView& view)
     const Observation* seen = measured_by(view, rank);
     if (seen == nullptr) continue;
     for (const Reading& reading : seen->readings) {
-      const std::string* size = label(reading, "size");
-      const std::string* link = label(reading, "link");
-      if (link == nullptr) link = label(reading, "cpu_link");
+      const std::string* size = find_label(reading.where, "size");
+      const std::string* link = find_label(reading.where, "link");
+      if (link == nullptr) link = find_label(reading.where, "cpu_link");
       if (reading.metric != "bandwidth" || size == nullptr || link == nullptr) continue;
       const auto known = classes.find(*link);
       if (known == classes.end() || reading.peer < 0 || static_cast<std::size_t>(reading.peer) >= view.ranks.size())
         continue;
       const int from = static_cast<int>(rank);
-      const bool is_alone = label(reading, "alone") != nullptr;
+      const bool is_alone = find_label(reading.where, "alone") != nullptr;
       // Which meeting of the two it was leads to the round; alone, it is one.
       const int meeting = meetings[{from, reading.peer, *size, is_alone}]++;
       if (reading.summary.n > 0)
@@ -296,7 +289,7 @@ ProbeJudgement judge_data(const CaseView& view) {
     judgement.findings.push_back({Verdict::skip,
                                   "a single rank has no partner to exchange messages with",
                                   {},
-                                  "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
+                                  "request two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
   }
   if (judge_gpu_data(view, view.params.text("sockets") == "allowed", judgement.findings)) return judgement;

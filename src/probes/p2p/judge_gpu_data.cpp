@@ -47,8 +47,7 @@ std::string who_with_gpus(const CaseView& view, const std::vector<int>& ranks) {
 void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& finding) {
   for (const int rank : ranks)
     if (finding.culprits.size() < most_culprits)
-      finding.culprits.push_back(
-          {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank});
+      finding.culprits.push_back(rank_culprit(rank, view.ranks[static_cast<std::size_t>(rank)].host));
 }
 
 /// The variables that hide every GPU from these ranks, with their nodes; with the rank where it is the only one there.

@@ -25,8 +25,8 @@ class Units {
   }
   [[nodiscard]] Culprit culprit(int unit) const {
     const RankPlace& place = place_of(unit);
-    if (are_nodes_) return {CulpritKind::node, place.host, place.host, -1};
-    return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
+    if (are_nodes_) return node_culprit(place.host);
+    return rank_culprit(place.rank, place.host);
   }
 
  private:
@@ -83,9 +83,9 @@ std::string claim(const SuspectPart& part, const Units& units) {
 std::string evidence(const SuspectPart& part, const Decoded& decoded, const std::string& size) {
   const auto& levels = decoded.culprits.levels;
   const std::string where = fmt::format("{}, {}", size, decoded.is_between_nodes ? "between nodes" : "within nodes");
-  std::string text = levels.size() == 1 ? fmt::format("{:.3g} GB/s where its like do {:.3g}",
+  std::string text = levels.size() == 1 ? fmt::format("{:.3g} GB/s, comparable ones reach {:.3g}",
                                                       levels[0].expected * (1 - part.slowdown), levels[0].expected)
-                                        : fmt::format("{:.0f} % slower than its like", part.slowdown * 100);
+                                        : fmt::format("{:.0f} % slower than comparable ones", part.slowdown * 100);
   text += fmt::format(" ({}), in {} of {} readings", where, part.slow, part.readings);
   if (part.rounds > 1 && part.is_intermittent())
     text += fmt::format(", intermittent: {} of {} rounds", part.slow_rounds, part.rounds);
@@ -97,15 +97,15 @@ std::string remedy(const SuspectPart& part, const Decoded& decoded) {
   if (part.kind == PartKind::either)
     return "run again with one more node of the same kind, which distinguishes the two";
   if (part.kind == PartKind::group)
-    return "look at the switch, uplink or cables that these nodes share: each of them is fast with the others of its "
+    return "check the switch, uplink or cables that these nodes share: each of them is fast with the others of its "
            "side";
   if (part.kind == PartKind::link && decoded.is_between_nodes)
-    return "look at the switch ports and cables between the two: both are well with all others";
+    return "check the switch ports and cables between the two: both are fast with all others";
   if (decoded.is_between_nodes)
-    return "look at that node's network adapter, its cable and its driver (link rate, width and error counters: "
+    return "check that node's network adapter, its cable and its driver (link rate, width and error counters: "
            "ethtool, "
            "ibstat, perfquery, cxi_stat), and keep it out of jobs until then";
-  return "look at what else runs on that rank's cores, at their clock and at the memory of their NUMA domain";
+  return "check what else runs on that rank's cores, their clock, and the memory of their NUMA domain";
 }
 
 std::string ranks_of(const RailUnit& unit) {
@@ -129,8 +129,7 @@ std::string assumption(const RailUnit& unit) {
 /// Beside an assumed NIC, what was measured: the paths of its ranks. No node is drained for a path.
 void add_paths(const RailUnit& unit, const std::string& host, Finding& finding) {
   finding.culprits.push_back({CulpritKind::link, ranks_of(unit) + " <-> other nodes", "", -1});
-  for (const int rank : unit.ranks)
-    finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", rank), host, rank});
+  for (const int rank : unit.ranks) finding.culprits.push_back(rank_culprit(rank, host));
 }
 
 }  // namespace

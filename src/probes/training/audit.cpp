@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 
+#include "base/names.hpp"
+
 namespace muster::training {
 
 namespace {
@@ -28,26 +30,14 @@ std::vector<int> dissenters(std::span<const std::uint64_t> values) {
 
 }  // namespace
 
+constexpr std::string_view cause_names[] = {"data", "start", "memory", "sum", "update"};
+
 std::string_view to_string(Cause cause) {
-  switch (cause) {
-    case Cause::data:
-      return "data";
-    case Cause::start:
-      return "start";
-    case Cause::memory:
-      return "memory";
-    case Cause::sum:
-      return "sum";
-    case Cause::update:
-      return "update";
-  }
-  return "update";
+  return enum_name(cause_names, cause);
 }
 
 std::optional<Cause> parse_cause(std::string_view name) {
-  for (const Cause cause : {Cause::data, Cause::start, Cause::memory, Cause::sum, Cause::update})
-    if (to_string(cause) == name) return cause;
-  return std::nullopt;
+  return enum_named<Cause>(cause_names, name);
 }
 
 std::optional<Divergence> find_dissent(std::span<const std::uint64_t> values, int step, Cause cause) {

@@ -135,8 +135,8 @@ class Judge : private RankJudge {
       missed.push_back(fmt::format("accuracy {:.2f} %, and more than {:.2f} % is required (min_accuracy)",
                                    accuracy->summary.median * 100, view_.params.real("min_accuracy") * 100));
     add(fmt::format("it trains like the reference, but misses the required bound: {}", join(missed, "; ")), {},
-        fmt::format("nothing is wrong with the machine where this is all: {} {} not as by default; more epochs, or a "
-                    "bound that these settings can reach",
+        fmt::format("increase epochs, or set a bound that these settings can reach: {} {} not at the default; without "
+                    "another finding the machine is not at fault",
                     human_list(changed), changed.size() == 1 ? "is" : "are"));
     for (const std::string& name : changed)
       judgement_.findings.back().culprits.push_back({CulpritKind::setting, name, "", -1});
@@ -158,9 +158,8 @@ class Judge : private RankJudge {
       return;
     }
     const std::string remedy =
-        "nothing is wrong between the ranks when no other reason stands here: labels that do not belong to the "
-        "samples, "
-        "or too few epochs for these settings";
+        "without another finding the ranks agree with each other: check that the labels match the samples, and "
+        "increase epochs";
     if (is_lossy)
       add(fmt::format("the loss went from {:.4g} to {:.4g}, and should be below {:.4g} (max_loss)",
                       initial->summary.median, last->summary.median, max_loss),
@@ -195,20 +194,20 @@ class Judge : private RankJudge {
       return;
     }
     if (!faults.empty()) {
-      add(fmt::format("the checkpoint can't be gone on from: {}", join(faults[0].words, " ")), {},
-          "look at the file system that it lies on: room, rights, quotas; without `checkpoint` it is TMPDIR of rank 0");
+      add(fmt::format("training can't resume from the checkpoint: {}", join(faults[0].words, " ")), {},
+          "check its file system: free space, permissions, quotas; without `checkpoint` it is TMPDIR of rank 0");
       name_checkpoint();
     } else if (writers.empty())
-      add("no rank wrote the checkpoint", {}, "report this: rank 0 should");
+      add("no rank wrote the checkpoint", {}, "report this as a defect of muster: rank 0 writes the checkpoint");
     else if (writers.size() == 1 && !named.empty() && named[0].step() != writers[0])
       add(fmt::format("the checkpoint is rank {}'s, though {} wrote it", named[0].step(), name(writers)), {},
           "something else writes to that file: give another `checkpoint`");
     if (!off.empty())
-      add(fmt::format("a run that goes on from the checkpoint is another one from step {} on (on {})", off[0].step(),
-                      off.size() == view_.ranks.size() ? "all ranks" : name(ranks_of(off))),
+      add(fmt::format("a run resumed from the checkpoint deviates from the original one from step {} on (on {})",
+                      off[0].step(), off.size() == view_.ranks.size() ? "all ranks" : name(ranks_of(off))),
           off.size() == view_.ranks.size() ? std::vector<int>() : ranks_of(off),
-          "sums that depend on who comes first, products that depend on the number of threads, or a file that changed: "
-          "again with blas = \"plain\"");
+          "repeat it with blas = \"plain\"; possible causes are sums that depend on the order of arrival, products "
+          "that depend on the number of threads, and a changed file");
   }
 
   void demand_evidence(const Observation& first) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/gpu_remedies.hpp"
@@ -36,7 +37,7 @@ void RankJudge::add(std::string reason, const std::vector<int>& culprits, std::s
     const int rank = culprits[i];
     const std::string* gpu = gpu_of(rank);
     if (gpu == nullptr)
-      finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", rank), host(rank), rank});
+      finding.culprits.push_back(rank_culprit(rank, host(rank)));
     else
       finding.culprits.push_back({CulpritKind::device, printable_line(*gpu, 120), host(rank), rank});
   }
@@ -141,7 +142,7 @@ bool RankJudge::judge_coverage(const Observation& first) {
     epoch = number_in(words[0]);
     const auto ranks = ranks_in(words[2]);
     for (const int rank : ranks)
-      if (std::find(culprits.begin(), culprits.end(), rank) == culprits.end()) culprits.push_back(rank);
+      if (!is_in(rank, culprits)) culprits.push_back(rank);
     samples.push_back(ranks.empty()
                           ? fmt::format("sample {} was taken by no rank", words[1])
                           : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
@@ -162,8 +163,8 @@ bool RankJudge::judge_sums(bool is_miscounted) {
                   is_all ? "all ranks" : name(ranks_of(reported)), is_all || reported.size() > 1 ? "have" : "has",
                   words[2], words[3]),
       is_all ? std::vector<int>() : ranks_of(reported),
-      "a sum over all ranks does not give the sum: run allreduce, then look at the MPI library and what is preloaded "
-      "into it");
+      "run allreduce, then check the MPI library and the libraries that are preloaded into it: a sum over all ranks is "
+      "wrong");
   return true;
 }
 
@@ -229,8 +230,7 @@ bool RankJudge::judge_rate(const Observation& first, int step) {
     judgement_.findings.back().culprits = {{CulpritKind::setting, "learning_rate", "", -1}};
   else
     judgement_.findings.back().remedy =
-        "with this rate healthy machines do not diverge: run allreduce, gpu_compute and gpu_memory, which name the "
-        "rank";
+        "run allreduce, gpu_compute and gpu_memory, which name the rank: healthy machines do not diverge at this rate";
   return true;
 }
 
@@ -245,8 +245,9 @@ bool RankJudge::judge_finite(const Observation& first) {
         "a processor that computes wrongly or memory that changes, when the other ranks' are finite (dmesg, "
         "rasdaemon); on all ranks: a lower learning_rate");
   else
-    add(fmt::format("sums of gradients are not finite in step {}, though what every rank gave was", sums[0].step()), {},
-        "data changed on its way: run allreduce and p2p, which name the rank or the link");
+    add(fmt::format("sums of gradients are not finite in step {}, although the gradients of every rank are",
+                    sums[0].step()),
+        {}, "data changed on its way: run allreduce and p2p, which name the rank or the link");
   return false;
 }
 

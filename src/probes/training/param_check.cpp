@@ -39,7 +39,7 @@ Demand demand_of(const Settings& settings, int rank, int ranks) {
 Result<void> demand_sense(const Settings& settings, const RankPlace& place, std::uint64_t available) {
   if (settings.batch > settings.samples)
     return fail(ErrorKind::usage, "batch",
-                fmt::format("{0} is more than the {1} samples; {1} at most, or more samples", settings.batch,
+                fmt::format("{0} exceeds the {1} samples; use at most {1}, or increase samples", settings.batch,
                             settings.samples));
   std::uint64_t needed = 0;
   // The lowest rank of a node is its first; which of them is rank 0 is known only there.

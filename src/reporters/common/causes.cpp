@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/lists.hpp"
 #include "reporters/common/blocks.hpp"
 #include "reporters/common/console_text.hpp"
 
@@ -88,7 +89,7 @@ std::vector<Culprit> Cause::culprits(std::size_t most) const {
   for (const auto* result : cases)
     for (const auto& culprit : result->culprits) {
       if (named.size() >= most) return named;
-      if (std::find(named.begin(), named.end(), culprit) == named.end()) named.push_back(culprit);
+      if (!is_in(culprit, named)) named.push_back(culprit);
     }
   return named;
 }

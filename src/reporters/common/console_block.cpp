@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "model/series.hpp"
 #include "reporters/common/console_text.hpp"
@@ -34,8 +35,7 @@ std::string reason_entries(const CaseResult& result, const Page& page) {
 std::string other_findings(const CaseResult& result, const Page& page) {
   std::vector<std::string> reasons;
   for (const auto& finding : result.findings) {
-    const bool is_reported =
-        finding.reason == result.reason || std::find(reasons.begin(), reasons.end(), finding.reason) != reasons.end();
+    const bool is_reported = finding.reason == result.reason || is_in(finding.reason, reasons);
     if (!is_reported) reasons.push_back(finding.reason);
   }
   std::string text;
@@ -76,7 +76,7 @@ std::vector<const RankOutput*> reporting_outputs(const CaseResult& result) {
   for (const auto& culprit : result.culprits)
     for (const auto& output : result.outputs)
       if (culprit.rank >= 0 && output.rank == culprit.rank && !trim(output.text).empty() &&
-          chosen.size() < most_output_ranks && std::find(chosen.begin(), chosen.end(), &output) == chosen.end())
+          chosen.size() < most_output_ranks && !is_in(&output, chosen))
         chosen.push_back(&output);
   if (!chosen.empty()) return chosen;
   for (const auto& output : result.outputs)

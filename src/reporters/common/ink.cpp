@@ -2,22 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
+
 namespace muster {
 
 std::string Ink::of(Verdict verdict, std::string_view text) const {
-  switch (verdict) {
-    case Verdict::pass:
-      return paint("32", text);
-    case Verdict::fail:
-      return paint("1;31", text);
-    case Verdict::error:
-      return paint("1;35", text);
-    case Verdict::unmeasured:
-      return paint("33", text);
-    case Verdict::skip:
-      return paint("2", text);
-  }
-  return std::string(text);
+  constexpr std::string_view codes[] = {"32", "1;31", "33", "1;35", "2"};
+  return paint(enum_name(codes, verdict), text);
 }
 
 std::string Ink::paint(std::string_view code, std::string_view text) const {

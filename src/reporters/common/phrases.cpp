@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "model/series.hpp"
@@ -109,8 +110,7 @@ bool are_named(const std::vector<Culprit>& culprits, const std::string& why) {
 std::string titled(const CaseResult& result, std::string_view id) {
   std::string text = harmless(id);
   for (const auto& [name, value] : result.params)
-    if (std::find(result.swept.begin(), result.swept.end(), name) != result.swept.end())
-      text += fmt::format(" {}={}", harmless(name), harmless(value));
+    if (is_in(name, result.swept)) text += fmt::format(" {}={}", harmless(name), harmless(value));
   return text;
 }
 

@@ -11,30 +11,7 @@ namespace muster::html {
 namespace {
 
 void append_escaped(std::string& out, std::string_view printable) {
-  for (const char c : printable) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      default:
-        out += c;
-    }
-  }
+  append_replaced(out, printable, "\"\\\n\t<>", {"\\\"", "\\\\", "\\n", "\\t", "\\u003c", "\\u003e"});
 }
 
 /// printable() goes through every byte and copies; nearly all texts need neither.
@@ -103,27 +80,7 @@ void JsonText::raw(std::string_view json) {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
+  append_replaced(out, printable(text), "&<>\"'", {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"});
   return out;
 }
 

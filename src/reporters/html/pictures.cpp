@@ -182,7 +182,8 @@ void write_ranks(PageWriter& writer, const CaseResult& result) {
   for (const auto& rank : ranks)
     for (const auto& fact : rank.facts) keys.of(fact.key);
   if (!writer.rooms.ranks.take(ranks.size() * 6 * (1 + keys.all().size()))) {
-    writer.left_out.push_back(fmt::format("where the {} of {} stood", counted(ranks.size(), "rank"), title(result)));
+    writer.left_out.push_back(
+        fmt::format("the placement of the {} of {}", counted(ranks.size(), "rank"), title(result)));
     return;
   }
   std::vector<std::vector<int>> columns(keys.all().size(), std::vector<int>(ranks.size(), -1));

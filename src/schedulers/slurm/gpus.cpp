@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
@@ -38,8 +39,7 @@ bool is_wanted(std::string_view partition, std::string_view wanted) {
   const bool is_default = !partition.empty() && partition.back() == '*';
   if (wanted.empty()) return is_default;
   const auto names = split(wanted, ',');
-  return std::find(names.begin(), names.end(), partition.substr(0, partition.size() - (is_default ? 1 : 0))) !=
-         names.end();
+  return is_in(partition.substr(0, partition.size() - (is_default ? 1 : 0)), names);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -53,7 +54,7 @@ std::vector<std::string> read_busy(std::string_view out) {
     if (kind == "batch" || kind == "extern" || kind == "interactive") continue;
     if (auto hosts = expand_hostlist(trim(line.substr(bar + 1))))
       for (auto& host : *hosts)
-        if (std::find(busy.begin(), busy.end(), host) == busy.end()) busy.push_back(printable_line(host, 255));
+        if (!is_in(host, busy)) busy.push_back(printable_line(host, 255));
   }
   return busy;
 }

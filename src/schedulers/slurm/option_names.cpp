@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -149,11 +150,6 @@ constexpr std::string_view of_srun[] = {
     "relative",         "send-libs",      "slurmd-debug",  "task-epilog", "task-prolog",
     "unbuffered"};
 
-template <std::size_t N>
-bool is_among(const std::string_view (&names)[N], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 /// sbatch takes the beginning of a name for the name, unless it is that of several.
 bool is_abbreviated(std::string_view name) {
   return std::count_if(std::begin(of_sbatch), std::end(of_sbatch),
@@ -163,12 +159,12 @@ bool is_abbreviated(std::string_view name) {
 }  // namespace
 
 bool is_of_srun(std::string_view name) {
-  return name.size() > 2 && is_among(of_srun, name.substr(2));
+  return name.size() > 2 && is_in(name.substr(2), of_srun);
 }
 
 std::string meant_option(std::string_view name) {
   const std::string_view bare = name.substr(std::min<std::size_t>(2, name.size()));
-  if (is_among(of_sbatch, bare) || is_among(of_plugins, bare) || is_abbreviated(bare)) return "";
+  if (is_in(bare, of_sbatch) || is_in(bare, of_plugins) || is_abbreviated(bare)) return "";
   std::vector<std::string> known(std::begin(of_sbatch), std::end(of_sbatch));
   known.insert(known.end(), std::begin(of_plugins), std::end(of_plugins));
   const auto near = closest(bare, known);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "schedulers/slurm/parts.hpp"
 
@@ -127,7 +128,7 @@ std::vector<std::string> variables(const JobRequest& request) {
     std::string name = option.name == "--time" ? "SBATCH_TIMELIMIT" : "SBATCH_";
     for (const char c : option.name.substr(option.name == "--time" ? option.name.size() : 2))
       name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    if (!is_in(name, names)) names.push_back(std::move(name));
   }
   return names;
 }

@@ -21,14 +21,14 @@ constexpr Ending endings[] = {
     {"FAILED", JobFault::job, "has failed", "see the end of its output"},
     {"CANCELLED", JobFault::nobody, "was cancelled",
      "see who cancelled it (sacct, squeue of the site), and run it again"},
-    {"TIMEOUT", JobFault::job, "was ended at its time limit", "ask for more time: -J time=1:00:00"},
-    {"DEADLINE", JobFault::job, "was ended at its deadline", "ask for a later one, or none"},
+    {"TIMEOUT", JobFault::job, "was ended at its time limit", "request more time: -J time=1:00:00"},
+    {"DEADLINE", JobFault::job, "was ended at its deadline", "request a later one, or none"},
     {"NODE_FAIL", JobFault::node, "was ended because a node failed",
      "see scontrol show node for the reason, and leave the node out with --nodes"},
     {"BOOT_FAIL", JobFault::node, "was ended because a node did not boot",
      "see scontrol show node for the reason, and leave the node out with --nodes"},
     {"OUT_OF_MEMORY", JobFault::job, "was ended because it ran out of memory",
-     "ask for more memory (-J mem=0: all of a node), or start fewer ranks with --ranks-per-node"},
+     "request more memory (-J mem=0: all of a node), or start fewer ranks with --ranks-per-node"},
     {"PREEMPTED", JobFault::nobody, "was ended because another job took its nodes",
      "run it again, in a partition or QOS that is not preempted (-J qos=...)"},
     {"REVOKED", JobFault::nobody, "was taken over by another cluster", "submit from that cluster"},
@@ -66,11 +66,11 @@ constexpr Waiting reasons[] = {
     {"launch_failed_requeued_held", true, "is held: it could not be started",
      "see scontrol show job for the node; then scontrol release {job}"},
     {"PartitionNodeLimit", true, "can't start: the partition allows another number of nodes",
-     "ask for another number with --nodes, or choose a partition that allows it: -J partition=..."},
+     "request another number with --nodes, or choose a partition that allows it: -J partition=..."},
     {"PartitionTimeLimit", true, "can't start: the partition allows less time",
-     "ask for less with -J time=..., or choose a partition that allows it: -J partition=..."},
-    {"PartitionConfig", true, "can't start: the partition does not have what it asks for",
-     "ask for fewer nodes with --nodes, or choose another partition: -J partition=..."},
+     "request less with -J time=..., or choose a partition that allows it: -J partition=..."},
+    {"PartitionConfig", true, "can't start: the partition does not have what it requests",
+     "request fewer nodes with --nodes, or choose another partition: -J partition=..."},
     {"PartitionDown", true, "can't start: the partition is down",
      "wait for the site, or choose another: -J partition=..."},
     {"PartitionInactive", true, "can't start: the partition is inactive",
@@ -79,12 +79,12 @@ constexpr Waiting reasons[] = {
      "leave the node out with --nodes, or wait until it is back"},
     {"Nodes_required_for_job_are_DOWN", true,
      "can't start: too few nodes are left that are not down, drained or reserved",
-     "ask for fewer with --nodes, or wait until they are back"},
-    {"BadConstraints", true, "can't start: no node fulfils what it asks for",
+     "request fewer with --nodes, or wait until they are back"},
+    {"BadConstraints", true, "can't start: no node fulfils what it requests",
      "correct the options (-J, scheduler_options of the profile)"},
     {"AccountNotAllowed", true, "can't start: the partition is not for its account", "choose another: -J account=..."},
     {"AccountingPolicy", true, "can't start: the account's limits do not allow it",
-     "ask for less, or choose another account"},
+     "request less, or choose another account"},
     {"InvalidAccount", true, "can't start: its account is not valid", "choose one of yours: -J account=..."},
     {"QOSNotAllowed", true, "can't start: the partition or account does not allow its QOS",
      "choose another: -J qos=..."},
@@ -92,38 +92,34 @@ constexpr Waiting reasons[] = {
     {"AssocMaxJobsLimit", false, "waits until fewer jobs of its user run", ""},
     {"MaxJobsPer", false, "waits until fewer jobs of its user run", ""},
     {"QOSMaxJobs", false, "waits until fewer jobs of its user run", ""},
-    {"MaxNodePerAccount", true, "can't start: it asks for more nodes than its QOS allows",
-     "ask for fewer with --nodes"},
-    {"AssocMaxNode", true, "can't start: it asks for more nodes than its account allows", "ask for fewer with --nodes"},
-    {"QOSMaxNode", true, "can't start: it asks for more nodes than its QOS allows",
-     "ask for fewer with --nodes, or choose another: -J qos=..."},
-    {"AssocMaxWall", true, "can't start: it asks for more time than its account allows", "ask for less: -J time=..."},
-    {"QOSMaxWall", true, "can't start: it asks for more time than its QOS allows",
-     "ask for less with -J time=..., or choose another: -J qos=..."},
+    {"MaxNodePerAccount", true, "can't start: it requests more nodes than its QOS allows",
+     "request fewer with --nodes"},
+    {"AssocMaxNode", true, "can't start: it requests more nodes than its account allows", "request fewer with --nodes"},
+    {"QOSMaxNode", true, "can't start: it requests more nodes than its QOS allows",
+     "request fewer with --nodes, or choose another: -J qos=..."},
+    {"AssocMaxWall", true, "can't start: it requests more time than its account allows", "request less: -J time=..."},
+    {"QOSMaxWall", true, "can't start: it requests more time than its QOS allows",
+     "request less with -J time=..., or choose another: -J qos=..."},
     {"AssocGrpBilling", true, "can't start: its account has used up what it was granted",
      "choose another: -J account=..."},
     {"AssocGrp", true, "can't start: the jobs of its account have reached a limit",
-     "wait until others of the account end, ask for less, or choose another: -J account=..."},
-    {"AssocMax", true, "can't start: it asks for more than its account allows",
-     "ask for less (--nodes, -J time=...), or choose another: -J account=..."},
+     "wait until others of the account end, request less, or choose another: -J account=..."},
+    {"AssocMax", true, "can't start: it requests more than its account allows",
+     "request less (--nodes, -J time=...), or choose another: -J account=..."},
     {"QOSGrp", true, "can't start: the jobs of its QOS have reached a limit",
-     "wait until others end, ask for less, or choose another: -J qos=..."},
-    {"QOSMax", true, "can't start: it asks for more than its QOS allows",
-     "ask for less (--nodes, -J time=...), or choose another: -J qos=..."},
-    {"QOSMin", true, "can't start: it asks for less than its QOS demands",
-     "ask for more, or choose another: -J qos=..."},
+     "wait until others end, request less, or choose another: -J qos=..."},
+    {"QOSMax", true, "can't start: it requests more than its QOS allows",
+     "request less (--nodes, -J time=...), or choose another: -J qos=..."},
+    {"QOSMin", true, "can't start: it requests less than its QOS demands",
+     "request more, or choose another: -J qos=..."},
     {"SystemFailure", true, "can't start: Slurm has failed", "ask the site's support"},
     {"user_env_retrieval_failed", true, "is held: the user's environment could not be read", "ask the site's support"},
 };
 
-bool begins(std::string_view text, std::string_view mark) {
-  return text.substr(0, mark.size()) == mark;
-}
-
 void explain_waiting(JobStatus& status) {
   status.phase = JobPhase::waiting;
   for (const auto& known : reasons) {
-    if (!begins(status.reason, known.reason)) continue;
+    if (!status.reason.starts_with(known.reason)) continue;
     // `Reservation` is not the beginning of `ReservationDeleted`.
     if (status.reason.size() > known.reason.size() && known.reason == "Reservation") continue;
     status.why = known.why;
@@ -150,7 +146,8 @@ void explain(JobStatus& status) {
     status.remedy = ending.remedy;
     return;
   }
-  if (begins(state, "PENDING") || begins(state, "REQUEUE") || state == "SPECIAL_EXIT") return explain_waiting(status);
+  if (state.starts_with("PENDING") || state.starts_with("REQUEUE") || state == "SPECIAL_EXIT")
+    return explain_waiting(status);
   if (state == "CONFIGURING") {
     status.phase = JobPhase::waiting;
     status.why = "waits for its nodes to be made ready";

@@ -45,7 +45,7 @@ void judge_broken(const NodeView& node, Findings& findings) {
     finding.remedy =
         is_open ? fmt::format(
                       "compare the release of ROCm in {} with that of the driver on {}, run rocm-smi there and "
-                      "read its kernel log (dmesg: amdgpu); what monitors the node is blind meanwhile",
+                      "read its kernel log (dmesg: amdgpu); until then no monitoring of the node sees its GPUs",
                       in_one_line(report.file), node.host)
                 : fmt::format("install ROCm anew on {}; its libraries do not fit one another", node.host);
     findings.push_back(std::move(finding));
@@ -73,10 +73,9 @@ void judge_count(const NodeView& node, const AmdLibrary& library, Findings& find
       about(node, unlisted,
             fmt::format("{} lists {} of {} that amdgpu offers on {}; it misses {}", library.name,
                         gpus.size() - unlisted.size(), counted(gpus.size(), "GPU"), node.host, names_of(unlisted)),
-            fmt::format(
-                "see which GPUs rocm-smi lists on {} and who hides them there (a container, rights on /sys/class/drm); "
-                "reset the GPU when it is idle",
-                node.host)));
+            fmt::format("compare with what rocm-smi lists on {}; check what may hide GPUs there (a container, "
+                        "permissions on /sys/class/drm); reset the GPU when it is idle",
+                        node.host)));
 }
 
 void judge_unique_ids(const NodeView& node, const AmdLibrary& library, Findings& findings) {
@@ -162,8 +161,8 @@ void judge_processes(const NodeView& node, const Device& gpu, Findings& findings
   }
   if (list.empty() || is_withheld(gpu)) return;
   Finding used =
-      about(node, {&gpu}, fmt::format("{} is used by others: {}", named(node, gpu), human_list(list)),
-            fmt::format("end what a former job left on {}; where jobs share GPUs, ask for them alone", node.host));
+      about(node, {&gpu}, fmt::format("{} is used by other programs: {}", named(node, gpu), human_list(list)),
+            fmt::format("end what a former job left on {}; where jobs share GPUs, request them alone", node.host));
   // Outside of a job it may be that of another user, whose GPU it is.
   if (node.job.count("SLURM_JOB_ID") == 0) {
     used.verdict = Verdict::pass;

@@ -9,12 +9,11 @@ inline constexpr auto is_fault = Verdict::fail;
 inline constexpr auto is_note = Verdict::pass;
 
 inline constexpr std::string_view reseat =
-    "drain and power-cycle the node; have the GPU reseated, then replaced, if it comes again";
-inline constexpr std::string_view reset =
-    "drain the node and reset the GPU or reboot; have it replaced if it comes again";
+    "drain and power-cycle the node; have the GPU reseated, then replaced, if it recurs";
+inline constexpr std::string_view reset = "drain the node and reset the GPU or reboot; have it replaced if it recurs";
 inline constexpr std::string_view ras_note = "watch their number; above a few each hour have the GPU replaced";
 inline constexpr std::string_view program =
-    "see what ran then; when it comes with other programs too, have the GPU replaced";
+    "find the program that ran then; if it recurs with other programs, have the GPU replaced";
 
 // docs/kernel-log.md is the table for people.
 inline constexpr KernelKind kinds[] = {

@@ -74,7 +74,7 @@ constexpr GpuVendor amd_gpus{
     .hwloc_components = components,
     .driver_calls = driver_calls,
     .hung_call =
-        "{0} of AMD's driver did not come back: look for amdgpu and kfd in the kernel log of {1} (dmesg) and "
+        "{0} of AMD's driver did not return: look for amdgpu and kfd in the kernel log of {1} (dmesg) and "
         "see whether rocm-smi answers there; reset the GPU (rocm-smi --gpureset) or reboot the node",
     .query_programs = query_programs,
     .state_command = "rocm-smi",

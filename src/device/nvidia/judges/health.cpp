@@ -7,8 +7,8 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "model/gpu_vendor.hpp"
 #include "device/nvidia/judges/judges.hpp"
+#include "model/gpu_vendor.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
@@ -40,16 +40,15 @@ void judge_counters(const NodeView& node, const Device& gpu, Symptoms& symptoms)
   for (const Counter& counter : counters) {
     const double count = vendor_number(gpu, counter.key);
     if (count <= counter.most) continue;
-    const std::string bound = counter.most > 0 ? fmt::format(", {:.0f} are the most", counter.most) : std::string();
+    const std::string bound = counter.most > 0 ? fmt::format(", limit {:.0f}", counter.most) : std::string();
     symptoms.add(gpu, {fmt::format("{:.0f} {}{}", count, counter.what, bound),
                        fmt::format("drain {}{}", node.host, counter.remedy)});
   }
   const double retired =
       vendor_number(gpu, "retired_pages_corrected") + vendor_number(gpu, "retired_pages_uncorrected");
   if (retired > most_retired_pages)
-    symptoms.add(gpu,
-                 {fmt::format("{:.0f} pages of its memory retired, {:.0f} are the most", retired, most_retired_pages),
-                  fmt::format("drain {} and have the GPU replaced", node.host)});
+    symptoms.add(gpu, {fmt::format("{:.0f} pages of its memory retired, limit {:.0f}", retired, most_retired_pages),
+                       fmt::format("drain {} and have the GPU replaced", node.host)});
 }
 
 void judge_repairs(const NodeView& node, const Device& gpu, Symptoms& symptoms) {

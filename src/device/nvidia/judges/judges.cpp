@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 #include "probes/device_visibility/vendor_judges.hpp"
@@ -46,7 +47,7 @@ void judge_imex(const Nodes& nodes, Findings& findings) {
       if (domain == gpu->values.end() || imex == gpu->values.end()) continue;
       Imex& there = domains[printable_line(domain->second, 60)];
       auto& side = imex->second == "open" ? there.open : there.shut;
-      if (std::find(side.begin(), side.end(), &node) == side.end()) side.push_back(&node);
+      if (!is_in(&node, side)) side.push_back(&node);
     }
   for (const auto& [domain, there] : domains) {
     if (there.open.empty() || there.open.size() <= there.shut.size()) continue;

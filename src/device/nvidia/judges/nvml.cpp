@@ -133,8 +133,8 @@ void judge_agreement(const NodeView& node, Findings& findings) {
     if (const std::string other = reported(*gpu, "nvml_uuid"); !other.empty())
       symptoms.add(*gpu,
                    {fmt::format("the kernel's driver gives it UUID {}, NVML {}", printable_line(gpu->uuid, 60), other),
-                    fmt::format("reboot {}: driver and library do not speak of the same device; in a container, see "
-                                "whose /proc it shows",
+                    fmt::format("reboot {}: driver and NVML report different devices; in a container, check that its "
+                                "/proc is the host's",
                                 node.host)});
   }
   symptoms.report(node, findings);
@@ -151,8 +151,8 @@ void judge_nvml(const NodeView& node, Findings& findings) {
   judge_agreement(node, findings);
   if (!library->missing.empty())
     findings.push_back(
-        note(fmt::format("the driver on {} is old: its {} lacks {}, their data is not judged", node.host,
-                         printable_line(library->name, 60), printable_line(human_list(library->missing), 600))));
+        make_note(fmt::format("the driver on {} is old: its {} lacks {}, their data is not judged", node.host,
+                              printable_line(library->name, 60), printable_line(human_list(library->missing), 600))));
 }
 
 }  // namespace muster::visibility

@@ -116,7 +116,7 @@ void judge_mig(const NodeView& node, const Gpus& siblings, Symptoms& symptoms) {
     if (is_odd)
       symptoms.add(
           *gpu, {fmt::format("MIG is {}, unlike on {} of {} GPUs of its model", mode, is_on(gpu) ? all - on : on, all),
-                 fmt::format("bring them to one mode: nvidia-smi -mig {} on {}, or ask for nodes that are alike",
+                 fmt::format("bring them to one mode: nvidia-smi -mig {} on {}, or request nodes that are alike",
                              is_on(gpu) ? 0 : 1, node.host)});
     if (is_on(gpu) && reported(*gpu, "mig_instances") == "0")
       symptoms.add(*gpu, {"MIG is on and has no instance: no program can use it",

@@ -9,9 +9,9 @@ inline constexpr auto is_fault = Verdict::fail;
 inline constexpr auto is_note = Verdict::pass;
 
 inline constexpr std::string_view reseat =
-    "drain and power-cycle the node; have the GPU reseated, then replaced, if it comes again";
+    "drain and power-cycle the node; have the GPU reseated, then replaced, if it recurs";
 inline constexpr std::string_view train =
-    "drain the node, reset all its GPUs or reboot; have cable, bridge or board replaced if it comes again";
+    "drain the node, reset all its GPUs or reboot; have cable, bridge or board replaced if it recurs";
 inline constexpr std::string_view sxid_note =
     "watch the links of the switch (nvidia-smi nvlink -e); have it looked at when the number keeps growing";
 
@@ -21,7 +21,7 @@ inline constexpr KernelKind kinds[] = {
     {"gpu_init", is_fault, "the driver could not initialise it", reseat},
     {"nvlink_training", is_fault, "an NVLink could not be brought up", train},
     {"sxid_fatal", is_fault, "a fatal error of an NVSwitch", train},
-    {"sxid", is_note, "an error of an NVSwitch that it survived", sxid_note},
+    {"sxid", is_note, "a non-fatal error of an NVSwitch", sxid_note},
 };
 
 // The first that fits counts.

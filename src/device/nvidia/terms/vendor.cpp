@@ -88,7 +88,7 @@ constexpr GpuVendor nvidia_gpus{
     .driver_calls = driver_calls,
     .library_calls = library_calls,
     .hung_call =
-        "{0} of NVIDIA's driver did not come back: look for NVRM and Xid in the kernel log of {1} (dmesg), "
+        "{0} of NVIDIA's driver did not return: look for NVRM and Xid in the kernel log of {1} (dmesg), "
         "see whether nvidia-smi answers there and, behind NVSwitches, whether nvidia-fabricmanager runs; "
         "reset the GPU (nvidia-smi --gpu-reset) or reboot the node",
     .query_programs = query_programs,

@@ -1,4 +1,4 @@
-#include "probes/command/lack.hpp"
+#include "probes/command/missing_program.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "probes/command/blame.hpp"
 #include "probes/command/foreign.hpp"
@@ -126,8 +127,7 @@ Finding finding_of(const CaseView& view, const std::string& name, const std::vec
   const std::string what = printable_line(*view.observed[ranks.front()]->fact(fact_what), 400);
   std::vector<std::string> hosts;
   for (const std::size_t rank : ranks)
-    if (const auto& host = view.ranks[rank].host; std::find(hosts.begin(), hosts.end(), host) == hosts.end())
-      hosts.push_back(host);
+    if (const auto& host = view.ranks[rank].host; !is_in(host, hosts)) hosts.push_back(host);
   finding.verdict = blame.is_on_nodes() ? Verdict::fail : Verdict::error;
   finding.reason = blame.is_everywhere() ? what : fmt::format("{} on {}", what, human_list(hosts, 4));
   const std::string* remedy = view.observed[ranks.front()]->fact(fact_remedy);

@@ -1,4 +1,4 @@
-#include "probes/gpu_copy/looks.hpp"
+#include "probes/gpu_copy/repeated_samples.hpp"
 
 #include <algorithm>
 

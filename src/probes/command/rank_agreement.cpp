@@ -1,4 +1,4 @@
-#include "probes/command/same.hpp"
+#include "probes/command/rank_agreement.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -77,9 +77,9 @@ void add_culprits(const CaseView& view, const RankMap& some, Finding& finding) {
   for (const RankPlace* place : some) {
     if (finding.culprits.size() >= most_culprits) return;
     if (here[place->host] != there[place->host])
-      finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", place->rank), place->host, place->rank});
+      finding.culprits.push_back(rank_culprit(place->rank, place->host));
     else if (reported.insert(place->host).second)
-      finding.culprits.push_back({CulpritKind::node, place->host, place->host, -1});
+      finding.culprits.push_back(node_culprit(place->host));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "probes/command/ends.hpp"
+#include "probes/command/exit_status.hpp"
 
 #include <array>
 #include <string.h>  // sigabbrev_np is not in <cstring> everywhere

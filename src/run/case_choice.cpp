@@ -1,8 +1,9 @@
-#include "run/choose.hpp"
+#include "run/case_choice.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -26,10 +27,6 @@ bool is_id_of(const std::string& text, const std::string& id) {
   return id == text || (id.size() > text.size() && id[text.size()] == '@' && id.compare(0, text.size(), text) == 0);
 }
 
-bool has(const std::vector<std::string>& items, const std::string& wanted) {
-  return std::find(items.begin(), items.end(), wanted) != items.end();
-}
-
 std::vector<std::string> check_names(const std::vector<Check>& checks) {
   std::vector<std::string> names;
   for (const auto& check : checks) names.push_back(check.name);
@@ -40,7 +37,7 @@ std::vector<std::string> all_tags(const std::vector<Check>& checks) {
   std::vector<std::string> tags;
   for (const auto& check : checks)
     for (const auto& tag : check.tags)
-      if (!has(tags, tag)) tags.push_back(tag);
+      if (!is_in(tag, tags)) tags.push_back(tag);
   return tags;
 }
 
@@ -88,9 +85,9 @@ Result<Chooser> Chooser::make(const SelectOptions& options) {
 }
 
 bool Chooser::has_tags(const std::vector<std::string>& tags) const {
-  if (default_only_ && !has(tags, "default")) return false;
-  if (!or_tag_.empty() && has(tags, or_tag_)) return true;
-  return std::all_of(tags_.begin(), tags_.end(), [&](const auto& tag) { return has(tags, tag); });
+  if (default_only_ && !is_in("default", tags)) return false;
+  if (!or_tag_.empty() && is_in(or_tag_, tags)) return true;
+  return std::all_of(tags_.begin(), tags_.end(), [&](const auto& tag) { return is_in(tag, tags); });
 }
 
 bool Chooser::is_named(const std::string& check, const std::string& id) {
@@ -111,7 +108,7 @@ bool Chooser::is_excluded(const std::string& check, const std::string& id) const
 Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const {
   const auto known_tags = all_tags(checks);
   for (const auto& tag : tags_)
-    if (!has(known_tags, tag))
+    if (!is_in(tag, known_tags))
       return tl::unexpected(
           usage(fmt::format("no check has tag \"{}\"{}", printable_line(tag, 60), suggestion(tag, known_tags))));
   for (const auto& pattern : names_) {
@@ -121,7 +118,7 @@ Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const
           usage(fmt::format("-n \"{}\" is a case of one node: add --per-node", printable_line(pattern.text, 80))));
     const auto known = check_names(checks);
     const auto name = !pattern.pattern ? pattern.text.substr(0, pattern.text.find('%')) : pattern.text;
-    if (!pattern.pattern && has(known, name))
+    if (!pattern.pattern && is_in(name, known))
       return tl::unexpected(
           usage(fmt::format("no case is -n \"{}\": the file, the profile or a -S differs from when it was; muster plan "
                             "lists the cases of {}",
