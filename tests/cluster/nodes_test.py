@@ -252,7 +252,7 @@ class OnTwoNodes(OnNodes):
         self.tell(run, case)
         self.assertEqual(run.status, 2, run.story())
         self.assertEqual(case["verdict"], "error", run.story())
-        self.assertIn("there are 4 on nid001", case["reason"])
+        self.assertIn("found 4 on nid001", case["reason"])
 
     def test_interrupted_with_a_link_cut(self):
         """mpirun ignores TERM then; the driver must come back all the same."""

@@ -268,7 +268,7 @@ class Plugin(unittest.TestCase):
         wrapper.write_text(f"#!/bin/sh\nrm -f {self.place}/open_files.so\nexec {self.prefix}/bin/muster-rank \"$@\"\n")
         wrapper.chmod(0o755)
         done = self.asked("run", self.source / "open_files.toml", "--agent", wrapper, "--ranks-per-node", "1", status=2)
-        self.assertIn('has no probe "open_files"', done.stdout)
+        self.assertIn('has no probe "open_files"', " ".join(done.stdout.split()))
         self.assertIn("can't be read", " ".join(done.stdout.split()))
 
     def test_version_opens_nothing(self):

@@ -163,7 +163,7 @@ void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& f
       const std::string* remedy = context.seen(rank).fact("blas_remedy");
       findings.push_back(about_gpu(
           place, Verdict::fail, address,
-          fmt::format("the library of matrix products is unusable to {} on {}: {}", named(address), place.host, text),
+          fmt::format("the BLAS library is unusable to {} on {}: {}", named(address), place.host, text),
           remedy != nullptr ? *remedy
                             : fmt::format("see that the library is of the driver's {} and that the GPU has free "
                                           "memory; see LD_LIBRARY_PATH and modules for the one in use",
