@@ -207,6 +207,12 @@ struct CaseView {
   std::span<const Observation* const> observed;  ///< index = rank; nullptr: that rank stayed silent
   const ExpectedNode& node;                      ///< what the profile promises
   std::string_view timing_doubt = {};            ///< why timing means nothing here (ranks share cores); empty: it does
+
+  /// What the rank observed, if it measured; else nullptr.
+  [[nodiscard]] const Observation* measured(std::size_t rank) const {
+    const Observation* seen = rank < observed.size() ? observed[rank] : nullptr;
+    return seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr;
+  }
 };
 
 /// The result of a probe's judge. Without a finding and without evidence a case is `unmeasured`, never `pass`.

@@ -216,4 +216,9 @@ fs::path own_executable() {
   return fs::read_symlink("/proc/self/exe", ignored);
 }
 
+fs::path install_prefix() {
+  const auto program = own_executable();
+  return program.is_absolute() ? program.parent_path().parent_path() : fs::path();
+}
+
 }  // namespace muster

@@ -80,5 +80,8 @@ class AppendFile {
 [[nodiscard]] fs::path find_program(std::string_view program);
 /// The running executable.
 [[nodiscard]] fs::path own_executable();
+/// PREFIX of PREFIX/bin/muster. Empty where that is unknown, as without /proc: nothing may then be taken from below it,
+/// or it would come from the current folder.
+[[nodiscard]] fs::path install_prefix();
 
 }  // namespace muster

@@ -53,9 +53,9 @@ Result<std::string> parse_moment(std::string_view text, std::int64_t now) {
   }
   return fail(
       ErrorKind::usage, "",
-      fmt::format("\"{}\" is not a time; write for example 2026-01-31, 2026-01-31 02:00 (UTC), or 7d for seven days "
-                  "ago",
-                  printable_line(text, 60)));
+      fmt::format(
+          "\"{}\" is not a time; write for example 2026-01-31, 2026-01-31 02:00 (UTC), or 7d for seven days ago",
+          printable_line(text, 60)));
 }
 
 bool is_moment(std::string_view text) {

@@ -113,9 +113,9 @@ class TrustedWalk {
 
   Result<void> hold_owner(uid_t owner) const {
     if (owner == trust_.also || !is_other_user(owner)) return {};
-    return refuse(path_, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your "
-                                     "own{}",
-                                     named(), owner, for_root(part_, "")));
+    return refuse(path_,
+                  fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your own{}",
+                              named(), owner, for_root(part_, "")));
   }
 
   Result<void> hold(const struct stat& about, int opened) const {

@@ -262,11 +262,10 @@ Result<GivenLine> split_line(Argv words, const LineOrigin& origin) {
   if (line.launcher == words.size())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
   if (const auto odd = std::find_if(words.begin(), words.end(), begins_with_typography); odd != words.end())
-    return fail(
-        ErrorKind::usage, origin.where,
-        fmt::format("\"{}\" begins with a dash or a quote of printed text, which is none to a shell; type - \" or ' "
-                    "in its place",
-                    printable_line(*odd, 80)));
+    return fail(ErrorKind::usage, origin.where,
+                fmt::format("\"{}\" begins with a dash or a quote of printed text, which is none to a shell; type - \" "
+                            "or ' in its place",
+                            printable_line(*odd, 80)));
   if (auto checked = check_single_program(words, line.launcher, origin); !checked)
     return tl::unexpected(checked.error());
   line.argv = std::move(words);

@@ -130,9 +130,9 @@ void read_pattern_tables(Fields& check_fields, const ProbeSpec& probe, Check& ch
   if (entry == nullptr || spec == nullptr) return;
   if (!is_metric_tables(probe, *entry))
     return check_fields.complain(
-        entry->at, fmt::format("\"metric\" is written as tables, [[check.{}.params.metric]], each with name, pattern "
-                               "and unit",
-                               check.name));
+        entry->at,
+        fmt::format("\"metric\" is written as tables, [[check.{}.params.metric]], each with name, pattern and unit",
+                    check.name));
   ParamValue value{spec->type, {}};
   for (const Node& table : entry->value.items) reader.read_pattern(table, value);
   check.params[std::string(metric_param)] = std::move(value);

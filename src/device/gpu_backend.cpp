@@ -1,8 +1,10 @@
 #include "device/gpu_backend.hpp"
 
 #include <algorithm>
+#include <dlfcn.h>
 #include <vector>
 
+#include "device/gpu_meter.hpp"
 #include "model/gpu_vendor.hpp"
 
 namespace muster {
@@ -48,6 +50,25 @@ std::string labels_of_driver_errors() {
   for (const GpuBackend* backend : gpu_backends())
     if (!backend->errors.label.empty()) labels += (labels.empty() ? "" : ", ") + std::string(backend->errors.label);
   return labels;
+}
+
+std::unique_ptr<GpuMeter> open_gpu_meter(std::string_view vendor, const PciAddress& address, const std::string& root,
+                                         CallWatch watch) {
+  const GpuBackend* backend = find_gpu_backend(vendor);
+  return backend == nullptr ? nullptr : backend->open_meter(address, root, std::move(watch));
+}
+
+// Extensions that only some libraries have: looked for in this process, not linked.
+std::optional<bool> is_mpi_gpu_aware(std::string_view vendor) {
+  const GpuBackend* backend = find_gpu_backend(vendor);
+  if (backend == nullptr) return std::nullopt;
+  if (auto* ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, backend->open_mpi_query))) return ask() == 1;
+  // MPICH's and Cray's, which count CUDA 0, Level Zero 1 and HIP 2.
+  if (auto* ask = reinterpret_cast<int (*)(int, int*)>(::dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"))) {
+    int is_supported = 0;
+    if (ask(backend->mpich_kind, &is_supported) == 0) return is_supported != 0;
+  }
+  return std::nullopt;
 }
 
 }  // namespace muster

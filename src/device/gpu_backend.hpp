@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,5 +59,9 @@ struct GpuBackend {
 [[nodiscard]] const GpuBackend* find_gpu_backend(std::string_view vendor);
 /// Links between GPUs that only libraries know, of all vendors.
 void add_gpu_links(Inventory& inventory, const CallWatch& watch);
+
+/// Whether the MPI library of this process takes messages from memory of GPUs of `vendor`, as the library itself
+/// answers; nullopt where it has nothing to answer with.
+[[nodiscard]] std::optional<bool> is_mpi_gpu_aware(std::string_view vendor);
 
 }  // namespace muster

@@ -15,11 +15,43 @@
 #include "evaluate/readings.hpp"
 #include "evaluate/rows.hpp"
 #include "evaluate/verdict_rules.hpp"
-#include "evaluate/without_bound.hpp"
 
 namespace muster {
 
 namespace {
+
+constexpr std::size_t most_named_metrics = 4;
+
+bool is_expected(const Case& item, const std::string& metric) {
+  return std::any_of(item.expects.begin(), item.expects.end(),
+                     [&](const Expectation& asked) { return asked.metric == metric; });
+}
+
+/// `lower = -0.1`
+std::string_view tolerance_of(Better better) {
+  if (better == Better::higher) return "lower = -0.1";
+  if (better == Better::lower) return "upper = 0.1";
+  return "lower = -0.1, upper = 0.1";
+}
+
+/// How to judge metrics that the check finds by patterns and that no expectation is about; empty: there are none. No
+/// value is part of it, so that it is the same for all repetitions and nodes.
+std::string note_without_bound(const Case& item) {
+  if (!item.params.has("metric")) return {};
+  std::vector<std::string> names;
+  const DeclaredMetric* last = nullptr;
+  for (const DeclaredMetric& metric : item.metrics) {
+    if (is_expected(item, metric.name)) continue;
+    names.push_back(metric.name);
+    last = &metric;
+  }
+  if (last == nullptr) return {};
+  return fmt::format(
+      "{} {} no bound; to judge {}, add to the check `expect = [{{ metric = \"{}\", reference = {{ value = ..., {}, "
+      "unit = \"{}\" }} }}]`",
+      human_list(names, most_named_metrics), names.size() == 1 ? "has" : "have", names.size() == 1 ? "it" : last->name,
+      last->name, tolerance_of(last->better), last->unit);
+}
 
 /// Of what one rank printed, so much is kept; of so many ranks, the culprits first.
 constexpr std::size_t most_output_bytes = 4096;
@@ -32,12 +64,10 @@ void append(std::vector<T>& to, std::vector<T> from) {
 
 /// Probes of others are judged here, too: one that is broken must not take the other cases along.
 Finding broken_judge(const ProbeSpec& probe, const std::string& thrown) {
-  Finding finding;
-  finding.verdict = Verdict::error;
-  finding.reason = fmt::format("the judge of probe {} threw an exception: {}", probe.name, thrown);
-  finding.culprits.push_back({CulpritKind::program, fmt::format("probe {}", probe.name), "", -1});
-  finding.remedy = "report this to the author of the probe";
-  return finding;
+  return {Verdict::error,
+          fmt::format("the judge of probe {} threw an exception: {}", probe.name, thrown),
+          {{CulpritKind::program, fmt::format("probe {}", probe.name), "", -1}},
+          "report this to the author of the probe"};
 }
 
 void append_judgement(const CaseInput& input, CaseResult& result) {

@@ -72,8 +72,7 @@ std::optional<std::string> blame_training(const std::vector<CaseResult>& cases) 
   if (trained.failed.empty()) return std::nullopt;
   const auto& cause = explaining(torch.failed);
   return fmt::format(
-      "training: it works natively, {} with PyTorch: the software environment is at fault, not the machine: "
-      "{}: {}",
+      "training: it works natively, {} with PyTorch: the software environment is at fault, not the machine: {}: {}",
       torch.names(), cause.check, cause.reason);
 }
 

@@ -108,10 +108,8 @@ void read_values(SQLite::Database& database, std::int64_t number, PastRun& run) 
       database,
       "SELECT series.id, c.text, '', shape, simulated, metric, labels, kind, i.text, n.text, p.text, unit, better, "
       "value.value, spread, readings, samples, noise, use FROM value JOIN series ON series.id = value.series JOIN name "
-      "c ON c.id = "
-      "case_name JOIN name i ON i.id = item JOIN name n ON n.id = series.node JOIN name p ON p.id = peer_node WHERE "
-      "value.run "
-      "= ? ORDER BY series.id");
+      "c ON c.id = case_name JOIN name i ON i.id = item JOIN name n ON n.id = series.node JOIN name p ON p.id = "
+      "peer_node WHERE value.run = ? ORDER BY series.id");
   rows.bind(1, number);
   while (rows.executeStep()) {
     Series of = series_at(rows);
@@ -202,10 +200,9 @@ Result<std::vector<Series>> History::series(const SeriesQuery& query) {
     for (const std::string& value : conditions.values) rows.bind(++at, value);
     auto points = inside_->ask(
         "SELECT value.run, run_id, started, value.value, spread, use, coalesce(configuration, '') FROM value JOIN run "
-        "ON "
-        "run.number = value.run JOIN series ON series.id = value.series LEFT JOIN run_node ON run_node.run = value.run "
-        "AND "
-        "run_node.node = series.node WHERE value.series = ? ORDER BY started DESC, value.run DESC LIMIT ?");
+        "ON run.number = value.run JOIN series ON series.id = value.series LEFT JOIN run_node ON run_node.run = "
+        "value.run AND run_node.node = series.node WHERE value.series = ? ORDER BY started DESC, value.run DESC LIMIT "
+        "?");
     points.bind(2, query.most_points == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(query.most_points));
     std::vector<Series> all;
     while (rows.executeStep()) {
@@ -223,8 +220,7 @@ Result<std::vector<ItemVerdict>> History::verdicts(std::size_t most_runs) {
         "SELECT i.text, is_device, c.text, k.text, started, run_id, verdict, coalesce(configuration, '') FROM verdict "
         "JOIN run ON number = verdict.run JOIN name i ON i.id = item JOIN name c ON c.id = case_name JOIN name k ON "
         "k.id = check_name LEFT JOIN run_node ON run_node.run = verdict.run AND run_node.node = item WHERE verdict.run "
-        "IN "
-        "(SELECT number FROM run WHERE is_skipped = 0 ORDER BY started DESC, number DESC LIMIT ?) ORDER BY started, "
+        "IN (SELECT number FROM run WHERE is_skipped = 0 ORDER BY started DESC, number DESC LIMIT ?) ORDER BY started, "
         "number, case_name, item");
     rows.bind(1, most_runs == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(most_runs));
     while (rows.executeStep())
@@ -253,8 +249,7 @@ Result<std::int64_t> History::prune(const std::string& before) {
         "DELETE FROM name WHERE id NOT IN (SELECT case_name FROM verdict UNION SELECT check_name FROM verdict UNION "
         "SELECT item FROM verdict UNION SELECT node FROM run_node UNION SELECT case_name FROM series UNION SELECT "
         "check_name FROM series UNION SELECT item FROM series UNION SELECT node FROM series UNION SELECT peer_node "
-        "FROM "
-        "series)");
+        "FROM series)");
     change.commit();
     return count;
   });

@@ -9,7 +9,6 @@
 #include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
-#include "device/gpu_aware_mpi.hpp"
 #include "device/gpu_backend.hpp"
 #include "device/machine.hpp"
 #include "measure/node_gpus.hpp"

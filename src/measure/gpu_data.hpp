@@ -45,15 +45,14 @@ inline constexpr ParamSpec deadline_param{
 
 /// `fallback` differs by probe.
 constexpr ParamSpec least_of_link_param(std::string_view fallback) {
-  return {
-      "least_of_link",
-      ParamType::real,
-      fallback,
-      "The largest size between GPUs of one node fails below this share of what NVLink or xGMI between them can do; "
-      "0: never.",
-      {},
-      0,
-      1};
+  return {"least_of_link",
+          ParamType::real,
+          fallback,
+          "The largest size between GPUs of one node fails below this share of what NVLink or xGMI between them can "
+          "do; 0: never.",
+          {},
+          0,
+          1};
 }
 
 inline constexpr LabelSpec memory_label{"memory", "device: memory of GPUs. Only there."};

@@ -339,11 +339,9 @@ bool is_well(const ProbeJudgement& judgement) {
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
   const Rates rates{corrected_rates(view), link_rates(view), gpus_with_xgmi_errors(view)};
   std::set<std::pair<int, std::string>> seen_others;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen != nullptr && seen->state == ObservationState::measured)
+  for (std::size_t i = 0; i < view.ranks.size(); ++i)
+    if (const Observation* seen = view.measured(i))
       judge_rank(view, view.ranks[i], *seen, rates, seen_others, findings);
-  }
 }
 
 void add_health_evidence(const CaseView& view, ProbeJudgement& judgement) {

@@ -62,17 +62,14 @@ void blame_pairs(const CaseView& view, const std::vector<Pair>& pairs, Finding& 
 
 template <class Each>
 void for_each_measured(const CaseView& view, Each each) {
-  for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
-    if (const Observation* seen = view.observed[rank];
-        seen != nullptr && seen->state == ObservationState::measured && rank < view.ranks.size())
-      each(static_cast<int>(rank), *seen);
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank)
+    if (const Observation* seen = view.measured(rank)) each(static_cast<int>(rank), *seen);
 }
 
 std::string see_links() {
   return fmt::format(
       "see whether all links between the GPUs are up, and their error counters ({}); gpu_copy measures them without "
-      "the "
-      "library",
+      "the library",
       links_commands());
 }
 
@@ -177,10 +174,8 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
     blame_pairs(view, pairs, finding);
     finding.remedy =
         "let every rank see all GPUs of its node (with Slurm neither --gpus-per-task nor --gpu-bind; choose by the "
-        "local "
-        "rank), unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, give containers the host's /dev/shm and IPC; if it stays "
-        "so, "
-        "see IOMMU and ACS, and gpu_copy, which copies without the library";
+        "local rank), unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, give containers the host's /dev/shm and IPC; if it "
+        "stays so, see IOMMU and ACS, and gpu_copy, which copies without the library";
     finding.subject = Subject::transport;
     findings.push_back(std::move(finding));
   }

@@ -87,9 +87,9 @@ bool NodeRanks::has_fault() const {
 Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings) {
   std::map<int, NodeRanks> by_index;
   Tally tally;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     RankView rank;
     rank.place = &view.ranks[i];
     rank.seen = seen;

@@ -31,8 +31,7 @@ constexpr ParamSpec allreduce_params[] = {
     {"buffers",
      ParamType::text,
      "rotating",
-     "A fresh part of memory for each operation, or always the same, which caches "
-     "serve.",
+     "A fresh part of memory for each operation, or always the same, which caches serve.",
      "rotating|reused",
      {},
      {}},

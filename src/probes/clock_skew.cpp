@@ -89,9 +89,9 @@ std::string say_time(double microseconds) {
 
 std::vector<NodeClock> clocks_of(const CaseView& view) {
   std::map<int, NodeClock> nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     const RankPlace& place = view.ranks[i];
     NodeClock& node = nodes.try_emplace(place.node_index, NodeClock{place.host, place.rank, {}, 0}).first->second;
     for (const Reading& reading : seen->readings) {
@@ -106,8 +106,8 @@ std::vector<NodeClock> clocks_of(const CaseView& view) {
 }
 
 constexpr std::string_view remedy_sync =
-    "synchronise the clock: see chronyc tracking (or timedatectl) on that node, and chronyc makestep once a source "
-    "is reachable";
+    "synchronise the clock: see chronyc tracking (or timedatectl) on that node, and chronyc makestep once a source is "
+    "reachable";
 
 Finding about_skew(Verdict verdict, std::string reason, std::string_view remedy, const std::vector<NodeClock>& nodes) {
   Finding finding{verdict, std::move(reason), {}, std::string(remedy)};

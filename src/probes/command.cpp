@@ -57,8 +57,7 @@ constexpr ParamSpec command_params[] = {
      ParamType::text,
      "auto",
      "Of torch.distributed, for programs that choose one: in their environment as MUSTER_BACKEND. The PyTorch checks "
-     "fail "
-     "where they can't use it.",
+     "fail where they can't use it.",
      "auto|nccl|gloo",
      {},
      {}},

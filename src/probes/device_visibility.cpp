@@ -69,21 +69,16 @@ Result<Observation> run_device_visibility(RunContext& context) {
 }
 
 Finding unmeasured(const visibility::NodeView& node, std::string reason, std::string remedy) {
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = std::move(reason);
-  finding.culprits.push_back(visibility::culprit_of(node));
-  finding.remedy = std::move(remedy);
-  return finding;
+  return {Verdict::unmeasured, std::move(reason), {visibility::culprit_of(node)}, std::move(remedy)};
 }
 
 /// One view per node, from its first rank.
 visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings) {
   visibility::Nodes nodes;
   std::set<int> seen_nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     if (!seen_nodes.insert(view.ranks[i].node_index).second) continue;
     visibility::NodeView node;
     node.host = view.ranks[i].host;
@@ -148,12 +143,11 @@ void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std
   for (const visibility::NodeView& node : nodes)
     if (!visibility::senseless_grants(node).empty()) return;
   if (nodes.empty()) return;
-  Finding finding;
-  finding.verdict = Verdict::skip;
-  finding.reason = nodes.size() == 1 ? "no GPU on this node and none expected"
-                                     : fmt::format("no GPU on these {} nodes and none expected", nodes.size());
-  finding.remedy = "if there should be some, set expected = N in the check, or gpus in the profile";
-  findings.push_back(std::move(finding));
+  findings.push_back({Verdict::skip,
+                      nodes.size() == 1 ? "no GPU on this node and none expected"
+                                        : fmt::format("no GPU on these {} nodes and none expected", nodes.size()),
+                      {},
+                      "if there should be some, set expected = N in the check, or gpus in the profile"});
 }
 
 bool is_expectation_sound(const std::string& text) {
@@ -164,12 +158,11 @@ bool is_expectation_sound(const std::string& text) {
 ProbeJudgement judge_device_visibility(const CaseView& view) {
   ProbeJudgement judgement;
   if (!is_expectation_sound(view.params.text("expected"))) {
-    Finding finding;
-    finding.verdict = Verdict::error;
-    finding.reason = fmt::format("parameter expected is \"{}\"", printable_line(view.params.text("expected"), 40));
-    finding.culprits.push_back({CulpritKind::setting, "expected", {}, -1});
-    finding.remedy = "give a number of GPUs, or auto";
-    judgement.findings.push_back(std::move(finding));
+    judgement.findings.push_back(
+        {Verdict::error,
+         fmt::format("parameter expected is \"{}\"", printable_line(view.params.text("expected"), 40)),
+         {{CulpritKind::setting, "expected", {}, -1}},
+         "give a number of GPUs, or auto"});
     return judgement;
   }
   auto& findings = judgement.findings;

@@ -186,13 +186,11 @@ ProbeJudgement judge_environment(const CaseView& view) {
   const EnvironmentView seen(view);
   for (const SeenRank* rank : seen.ranks()) {
     if (rank->facts.count("machine") != 0) continue;
-    Finding finding;
-    finding.verdict = Verdict::unmeasured;
-    finding.reason =
-        fmt::format("rank {} on {} reported nothing on its environment", rank->place->rank, rank->place->host);
-    finding.culprits.push_back(rank_culprit(rank->place->rank, rank->place->host));
-    finding.remedy = "report this: the observation is incomplete";
-    judgement.findings.push_back(std::move(finding));
+    judgement.findings.push_back(
+        {Verdict::unmeasured,
+         fmt::format("rank {} on {} reported nothing on its environment", rank->place->rank, rank->place->host),
+         {rank_culprit(rank->place->rank, rank->place->host)},
+         "report this: the observation is incomplete"});
   }
   if (seen.ranks().empty() || !judgement.findings.empty()) return judgement;
   for (const auto& judge_one : {judge_login, judge_machines, judge_description, judge_launchers, judge_torchrun})

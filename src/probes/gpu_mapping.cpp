@@ -26,8 +26,7 @@ constexpr ParamSpec gpu_mapping_params[] = {
      ParamType::text,
      "auto",
      "Which visible device a rank takes: that of LOCAL_RANK (auto: without that variable and with one device, this "
-     "one), "
-     "or the first.",
+     "one), or the first.",
      "auto|local_rank|first",
      {},
      {}},

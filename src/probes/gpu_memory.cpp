@@ -204,10 +204,11 @@ class Test {
     std::uint64_t checked = 0;
     std::memcpy(&checked, static_cast<const std::byte*>(reported_.get()) + checked_word * 8, sizeof checked);
     if (checked == wanted) return {};
-    return fail(ErrorKind::device, "muster_check",
-                fmt::format("the kernel checked {} of {} words: kernels are started without an error and do not run to "
-                            "their end",
-                            checked, wanted));
+    return fail(
+        ErrorKind::device, "muster_check",
+        fmt::format(
+            "the kernel checked {} of {} words: kernels are started without an error and do not run to their end",
+            checked, wanted));
   }
 
   void note(const Pattern& pattern, Observation& seen) const {

@@ -96,14 +96,12 @@ Result<Observation> run_hello(RunContext& context) {
 Finding wrong_answers(const RankPlace& place, const Observation& seen, int world_size) {
   const std::string* fault = seen.fact("fault");
   const std::string* answers = seen.fact("answers");
-  Finding finding;
-  finding.reason = fmt::format("rank {} on {} got {} right answers{}", place.rank, place.host,
-                               answers == nullptr ? fmt::format("none of {}", world_size) : printable_line(*answers),
-                               fault == nullptr ? std::string() : ": " + printable_line(*fault));
-  finding.culprits.push_back(rank_culprit(place.rank, place.host));
-  finding.remedy =
-      "run again with another transport; data that changes on the way points to the network or the MPI library";
-  return finding;
+  return {Verdict::fail,
+          fmt::format("rank {} on {} got {} right answers{}", place.rank, place.host,
+                      answers == nullptr ? fmt::format("none of {}", world_size) : printable_line(*answers),
+                      fault == nullptr ? std::string() : ": " + printable_line(*fault)),
+          {rank_culprit(place.rank, place.host)},
+          "run again with another transport; data that changes on the way points to the network or the MPI library"};
 }
 
 // Pure: looks only at what was observed. Ranks that stayed silent or failed are judged by the frame, and so are the
@@ -113,9 +111,9 @@ ProbeJudgement judge_hello(const CaseView& view) {
   const std::string all = fmt::format("{0} of {0}", view.ranks.size());
   std::size_t answered = 0;
   std::set<std::string_view> nodes;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     const std::string* answers = seen->fact("answers");
     if (answers == nullptr || *answers != all || seen->fact("fault") != nullptr) {
       judgement.findings.push_back(wrong_answers(view.ranks[rank], *seen, static_cast<int>(view.ranks.size())));

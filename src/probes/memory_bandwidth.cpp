@@ -210,8 +210,8 @@ void judge_rank(const RankPlace& place, const Observation& seen, bool is_timed, 
   if (const std::string* wrong = seen.fact("wrong"))
     judgement.findings.push_back(about(
         place, Verdict::fail, fmt::format("memory of {} gave back wrong data {}", place.host, printable_line(*wrong)),
-        "take the node out of service, look for machine checks and corrected errors (EDAC) in its log, and test "
-        "its memory"));
+        "take the node out of service, look for machine checks and corrected errors (EDAC) in its log, and test its "
+        "memory"));
   else if (seen.fact("verified_passes") == nullptr)
     judgement.findings.push_back(
         about(place, Verdict::unmeasured,
@@ -234,9 +234,9 @@ ProbeJudgement judge_memory_bandwidth(const CaseView& view) {
   ProbeJudgement judgement;
   std::size_t right = 0;
   std::set<std::string_view> nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     judge_rank(view.ranks[i], *seen, view.timing_doubt.empty(), judgement);
     ++right;
     nodes.insert(view.ranks[i].host);

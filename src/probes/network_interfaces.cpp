@@ -185,12 +185,11 @@ ProbeJudgement judge_network_interfaces(const CaseView& view) {
   if (is_fault) {
     judgement.evidence.clear();
   } else if (is_without_network(judging)) {
-    Finding finding;
-    finding.verdict = Verdict::skip;
-    finding.reason = fmt::format("no network interface beside loopback and containers' on {}, and none expected",
-                                 counted(judging.nodes.size(), "node"));
-    finding.remedy = "if there should be NICs, set nics in [partition.node] of the profile";
-    judging.find(std::move(finding));
+    judging.find(Finding{Verdict::skip,
+                         fmt::format("no network interface beside loopback and containers' on {}, and none expected",
+                                     counted(judging.nodes.size(), "node")),
+                         {},
+                         "if there should be NICs, set nics in [partition.node] of the profile"});
   } else {
     report_nics(judging);
     report_interfaces(judging);

@@ -32,8 +32,7 @@ constexpr ParamSpec p2p_params[] = {
     {"buffers",
      ParamType::text,
      "rotating",
-     "A fresh part of memory for each message, or always the same, which caches "
-     "serve.",
+     "A fresh part of memory for each message, or always the same, which caches serve.",
      "rotating|reused",
      {},
      {}},
@@ -76,8 +75,7 @@ constexpr ParamSpec p2p_params[] = {
     {"least_slowdown",
      ParamType::real,
      "0.1",
-     "A node, rank or link slower than its like by less than this share is not "
-     "blamed.",
+     "A node, rank or link slower than its like by less than this share is not blamed.",
      {},
      0.01,
      0.99},

@@ -61,8 +61,7 @@ Finding ended_by_wrapper(int status) {
               status),
           {{CulpritKind::launcher, "the launch line", "", -1}},
           "where the line has a wrapper, let it end with the status of the program that it starts (exec \"$@\"), or "
-          "leave it "
-          "out; otherwise see what the launcher prints at the end"};
+          "leave it out; otherwise see what the launcher prints at the end"};
 }
 
 /// Of a launch that has ended, or was ended.

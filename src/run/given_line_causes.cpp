@@ -27,8 +27,7 @@ struct KnownCause {
 constexpr KnownCause known_causes[] = {
     {started_without_variables, "the line keeps muster's variables from the agent",
      "let the line pass on the environment: leave out singularity's --cleanenv, --contain and --containall, env -i, "
-     "and "
-     "what else clears variables; a training would lack those of the launcher, too"},
+     "and what else clears variables; a training would lack those of the launcher, too"},
     {"error while loading shared libraries: ", "the agent {agent} can't be loaded where the line starts it",
      "bind a folder with the agent and its libraries into the container and name that agent with --agent "
      "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there"},
@@ -186,9 +185,9 @@ std::optional<Finding> explain_binding(const LineFailure& failure) {
         failure.finding,
         fmt::format("Slurm refuses {}{} of the line: {}", kind->what, is_named ? fmt::format(" ({})", value) : "",
                     message),
-        fmt::format("{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and request whole nodes "
-                    "(--exclusive)",
-                    kind->remedy));
+        fmt::format(
+            "{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and request whole nodes (--exclusive)",
+            kind->remedy));
   }
   return std::nullopt;
 }

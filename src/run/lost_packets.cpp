@@ -198,15 +198,11 @@ std::string share_words(const LossCount& count) {
 }
 
 Finding lossy(std::string reason, std::vector<Culprit> culprits, const std::string& where) {
-  Finding finding;
-  finding.reason = std::move(reason);
-  finding.culprits = std::move(culprits);
-  finding.remedy = fmt::format(
-      "check cables, ports and switch of {}: error and drop counters (ip -s link, ethtool -S), and filters (nft list "
-      "ruleset)",
-      where);
-  finding.subject = Subject::node;
-  return finding;
+  return {Verdict::fail, std::move(reason), std::move(culprits),
+          fmt::format("check cables, ports and switch of {}: error and drop counters (ip -s link, ethtool -S), and "
+                      "filters (nft list ruleset)",
+                      where),
+          Subject::node};
 }
 
 }  // namespace

@@ -22,12 +22,10 @@ namespace muster {
 }
 
 [[nodiscard]] inline Finding unresolved(const std::vector<std::string>& names) {
-  Finding finding;
-  finding.verdict = Verdict::error;
-  finding.reason = fmt::format("{} {} not resolve", human_list(names), names.size() == 1 ? "does" : "do");
-  finding.culprits.push_back({CulpritKind::setting, "--nodes", "", -1});
-  finding.remedy = "correct the name, or add it to DNS or /etc/hosts of this node";
-  return finding;
+  return {Verdict::error,
+          fmt::format("{} {} not resolve", human_list(names), names.size() == 1 ? "does" : "do"),
+          {{CulpritKind::setting, "--nodes", "", -1}},
+          "correct the name, or add it to DNS or /etc/hosts of this node"};
 }
 
 }  // namespace muster

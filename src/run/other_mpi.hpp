@@ -13,8 +13,7 @@ inline constexpr std::string_view finds_another_mpi = "finds another MPI: ";
 inline constexpr std::string_view another_mpi_remedy =
     "name an agent that was built with the MPI of the container with --agent, or bind a folder with the agent and its "
     "libraries into it (cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md); leave LD_LIBRARY_PATH of another "
-    "MPI "
-    "out of the line";
+    "MPI out of the line";
 
 /// As above, of a launcher.
 inline constexpr std::string_view started_by_another_mpi = "started by the launcher of another MPI: ";

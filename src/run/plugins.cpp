@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "base/install_prefix.hpp"
+#include "base/files.hpp"
 #include "base/lists.hpp"
 #include "base/text.hpp"
 #include "muster/plugin.hpp"

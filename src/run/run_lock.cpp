@@ -170,10 +170,11 @@ Result<void> enter(LockFile& file, double patience_s) {
       file.descriptor = -1;
     }
     if (monotonic_seconds() > end)
-      return fail(ErrorKind::system, file.path.string(),
-                  fmt::format("another process has kept it locked for {:.0f} s; find it with lslocks, end it or remove "
-                              "the file",
-                              patience_s));
+      return fail(
+          ErrorKind::system, file.path.string(),
+          fmt::format(
+              "another process has kept it locked for {:.0f} s; find it with lslocks, end it or remove the file",
+              patience_s));
     const timespec pause{0, 20'000'000};
     ::nanosleep(&pause, nullptr);
   }

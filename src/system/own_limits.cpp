@@ -121,8 +121,7 @@ std::string too_small_limit(std::size_t files) {
   if (const std::size_t free = free_descriptors(); free < files)
     return fmt::format(
         "this process may open only {} more files (the limit on open files is {}), and needs {}; raise the limit: "
-        "ulimit "
-        "-n 1024",
+        "ulimit -n 1024",
         free, limit_on_files(), files);
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack)

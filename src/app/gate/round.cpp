@@ -184,10 +184,9 @@ class Gate {
           "reaches at most {} with {}; the usual node reaches {}", format_value(*connections.best_of(node), "GB/s"),
           is_sure ? "every other node that it was tried with" : partners + ", and was tried with no other",
           format_value(*usual_best(connections), "GB/s"));
-      one.remedy = is_sure
-                       ? "look at that node's network adapter, its cable and its driver, and keep it out of jobs until "
-                         "then"
-                       : "look at their network adapters, or measure them with others: muster run -n p2p";
+      one.remedy =
+          is_sure ? "look at that node's network adapter, its cable and its driver, and keep it out of jobs until then"
+                  : "look at their network adapters, or measure them with others: muster run -n p2p";
     };
     slow_.clear();
     for (const std::size_t node : far.slow) {

@@ -9,7 +9,7 @@
 
 #include "app/inputs/config_homes.hpp"
 #include "app/inputs/machine_files.hpp"
-#include "base/install_prefix.hpp"
+#include "base/files.hpp"
 #include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"

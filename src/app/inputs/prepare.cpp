@@ -77,10 +77,10 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
   for (const auto& environment : system.environments) {
     if (environment.name != name) continue;
     if (const auto missing = missing_modules(environment.modules); !missing.empty())
-      return fail(ErrorKind::usage, "--environment",
-                  fmt::format("{} needs modules that are not loaded: module load {}; muster run --submit loads them in "
-                              "the job",
-                              name, join(missing, " ")));
+      return fail(
+          ErrorKind::usage, "--environment",
+          fmt::format("{} needs modules that are not loaded: module load {}; muster run --submit loads them in the job",
+                      name, join(missing, " ")));
     auto wrapper = environment.wrapper;
     fill_wrapper(wrapper, found.launcher_options);
     for (const auto& word : wrapper)

@@ -43,8 +43,7 @@ std::string system_head_text(const ProfileDraft& draft, const std::string& varia
   else
     text += fmt::format(
         "detect = [\n  {{ env = {}, matches = {} }},      # set in jobs\n  {{ file = {} }},      # this file, once it "
-        "is "
-        "installed\n]\n",
+        "is installed\n]\n",
         toml_text(variable), toml_text(exact_pattern(draft.cluster) + "$"), file);
   const auto& node = draft.node;
   if (node.partition.empty() && !draft.partitions.empty() && !letters_of(node.host).empty())

@@ -12,7 +12,7 @@
 #include "app/inputs/lines.hpp"
 #include "app/inputs/site_nodes.hpp"
 #include "base/environment.hpp"
-#include "base/install_prefix.hpp"
+#include "base/files.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"

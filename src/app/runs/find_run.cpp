@@ -108,9 +108,9 @@ fs::path find_run(const std::string& name) {
 
 Result<fs::path> find_run_anywhere(const std::string& name, const std::string& history_file) {
   if (auto path = find_run(name); !path.empty()) return path;
-  const auto none = fail(ErrorKind::usage, name,
-                         "no such run; give a folder of muster-runs, a report.json, or the id of a run that muster "
-                         "history lists");
+  const auto none =
+      fail(ErrorKind::usage, name,
+           "no such run; give a folder of muster-runs, a report.json, or the id of a run that muster history lists");
   std::error_code ignored;
   if (history_file.empty() && !fs::exists(default_history(), ignored)) return none;
   auto history = History::open(history_file, HistoryUse::read);

@@ -36,8 +36,7 @@ std::string HiddenGpuSupport::reported() const {
   return std::string(variable) + "=" + hidden_ +
          " was hidden from MPI: muster-rank is built without Cray's GPU transport library (libmpi_gtl_*), and MPI_Init "
          "would end it; messages from GPU memory are not tested. Load the accelerator module (craype-accel-*) and "
-         "build "
-         "muster again for them";
+         "build muster again for them";
 }
 
 }  // namespace muster

@@ -145,8 +145,7 @@ std::string_view remedy_for_hip(int code) {
              "may open /dev/kfd and /dev/dri/renderD*";
     default:
       return "see the kernel log of the node (dmesg: amdgpu, kfd) and the output of rocminfo there; drain the node if "
-             "it "
-             "stays";
+             "it stays";
   }
 }
 

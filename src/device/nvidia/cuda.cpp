@@ -37,8 +37,7 @@ constexpr CudaCode cuda_codes[] = {
      "take the forward compatibility package (cuda-compat) out of LD_LIBRARY_PATH: this GPU does not support it"},
     {999, "CUDA_ERROR_UNKNOWN",
      "see whether the module nvidia_uvm is loaded and /dev/nvidia-uvm is its device (a container needs that file "
-     "passed "
-     "to it), and the kernel log of the node (dmesg: NVRM, Xid); reboot the node if it stays"},
+     "passed to it), and the kernel log of the node (dmesg: NVRM, Xid); reboot the node if it stays"},
 };
 
 const CudaCode* find_cuda_code(int code) {

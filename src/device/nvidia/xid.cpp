@@ -152,8 +152,7 @@ XidMeaning workflow_meaning(const XidEntry& entry, std::string_view message, std
     auto alone = meaning_of(entry.code, XidAction::reset_gpu, words + ", and no other Xid names it");
     if (entry.code == cleanup)
       alone.remedy =
-          "restart the fabric manager (systemctl restart nvidia-fabricmanager) where there is one, else reset "
-          "the GPU";
+          "restart the fabric manager (systemctl restart nvidia-fabricmanager) where there is one, else reset the GPU";
     return alone;
   }
   // Contained in one program, and nothing worse came with it.

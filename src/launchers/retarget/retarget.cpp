@@ -194,9 +194,9 @@ Result<Argv> aimed_srun(const Argv& command, const Destination& there) {
     return refuse(command, fmt::format("{} chooses nodes, and so does the gate; leave it out", spelt(*own)));
   const auto count = std::to_string(there.nodes.size());
   if (const auto* own = options.find({"nodes", "N"}); own != nullptr && own->value != count)
-    return refuse(command, fmt::format("{} {} is another number of nodes than --need {}; leave it out, or make the two "
-                                       "alike",
-                                       spelt(*own), printable_line(own->value, 20), count));
+    return refuse(command,
+                  fmt::format("{} {} is another number of nodes than --need {}; leave it out, or make the two alike",
+                              spelt(*own), printable_line(own->value, 20), count));
   if (is_several(command))
     return refuse(command,
                   "its several programs (:) can't be sent to the nodes chosen; write "

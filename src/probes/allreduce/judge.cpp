@@ -18,11 +18,6 @@ Culprit culprit_of(const CaseView& view, int rank) {
   return rank_culprit(rank, view.ranks[static_cast<std::size_t>(rank)].host);
 }
 
-const Observation* measured_by(const CaseView& view, std::size_t rank) {
-  const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
-  return seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr;
-}
-
 /// `bit 3`, `bits 3 and 17`; at most eight are listed.
 std::string bits_of(std::string_view hex) {
   const std::uint64_t differing = leading_number<std::uint64_t>(hex, 16).value_or(0);
@@ -46,7 +41,7 @@ struct Wrong {
 std::vector<Wrong> collect_wrong(const CaseView& view) {
   std::vector<Wrong> all;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     const std::string* reported = seen == nullptr ? nullptr : seen->fact("wrong");
     if (reported == nullptr) continue;
     auto same = std::find_if(all.begin(), all.end(), [&](const Wrong& other) { return other.reported == *reported; });
@@ -99,7 +94,7 @@ Finding name_wrong(const CaseView& view, const Wrong& wrong, std::size_t answere
 
 std::size_t count_answers(const CaseView& view) {
   std::size_t answered = 0;
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) answered += measured_by(view, rank) != nullptr;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) answered += view.measured(rank) != nullptr;
   return answered;
 }
 
@@ -130,7 +125,7 @@ const Reading* find_reading(const Observation& seen, std::string_view metric, co
 /// The labels of the operation that takes longest: there a late rank shows, not the latency of the library.
 const Reading* longest_operation(const CaseView& view) {
   const Reading* longest = nullptr;
-  if (const Observation* seen = measured_by(view, 0))
+  if (const Observation* seen = view.measured(0))
     for (const Reading& reading : seen->readings)
       if (reading.metric == "time" && reading.summary.n > 0 &&
           (longest == nullptr || reading.summary.median > longest->summary.median))
@@ -146,7 +141,7 @@ void find_stragglers(const CaseView& view, ProbeJudgement& judgement) {
   std::vector<int> late;
   double worst = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     const Reading* skew = seen == nullptr ? nullptr : find_reading(*seen, "skew", operation->where);
     if (skew == nullptr || skew->summary.n == 0 || skew->summary.median <= most) continue;
     late.push_back(static_cast<int>(rank));
@@ -168,7 +163,7 @@ void find_stragglers(const CaseView& view, ProbeJudgement& judgement) {
 void demand_coverage(const CaseView& view, std::uint64_t& checked, ProbeJudgement& judgement) {
   std::vector<std::string> silent;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     if (seen == nullptr) continue;
     const std::string* count = seen->fact("checked");
     const std::uint64_t number = count == nullptr ? 0 : leading_number<std::uint64_t>(*count).value_or(0);
@@ -176,17 +171,17 @@ void demand_coverage(const CaseView& view, std::uint64_t& checked, ProbeJudgemen
     if (number == 0) silent.push_back(std::to_string(rank));
   }
   if (silent.empty()) return;
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = fmt::format("{} {} looked at no result", silent.size() == 1 ? "rank" : "ranks", human_list(silent));
-  finding.remedy = "report this: the observation is incomplete";
-  judgement.findings.push_back(std::move(finding));
+  judgement.findings.push_back(
+      {Verdict::unmeasured,
+       fmt::format("{} {} looked at no result", silent.size() == 1 ? "rank" : "ranks", human_list(silent)),
+       {},
+       "report this: the observation is incomplete"});
 }
 
 /// `half is not summed: MPI has no such type, NCCL and RCCL have`; empty: all was.
 std::string left_out(const CaseView& view) {
   std::vector<std::string> names;
-  if (const Observation* seen = measured_by(view, 0))
+  if (const Observation* seen = view.measured(0))
     for (const Fact& fact : seen->facts)
       if (fact.key == "left_out") names.push_back(printable_line(fact.value, 20));
   if (names.empty()) return {};
@@ -196,7 +191,7 @@ std::string left_out(const CaseView& view) {
 
 /// True when nothing is left but what MPI can't add up.
 bool is_all_left_out(const CaseView& view) {
-  const Observation* seen = measured_by(view, 0);
+  const Observation* seen = view.measured(0);
   return seen != nullptr && seen->readings.empty() && seen->fact("left_out") != nullptr;
 }
 
@@ -210,7 +205,7 @@ Finding nothing_for_mpi(const CaseView& view) {
 
 /// All ranks look at the same sums.
 std::string share_compared(const CaseView& view) {
-  const Observation* first = measured_by(view, 0);
+  const Observation* first = view.measured(0);
   return p2p::verified_evidence(std::span(&first, 1), {"sum", "sums"});
 }
 
@@ -239,7 +234,7 @@ ProbeJudgement judge_results(const CaseView& view) {
   if (!judgement.findings.empty() || checked == 0) return judgement;
   int disturbed = 0;
   const std::string* precise = nullptr;
-  if (const Observation* seen = measured_by(view, 0)) {
+  if (const Observation* seen = view.measured(0)) {
     for (const Fact& fact : seen->facts) disturbed += fact.key == "disturbed";
     precise = seen->fact("precise");
   }

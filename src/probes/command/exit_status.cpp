@@ -41,8 +41,7 @@ std::string remedy_by(std::string_view last) {
       {"nrecognized arguments", option_remedy},
       {"Executable: ",
        "correct the name or path of the program that is started: it must be at the same place on all nodes, and is "
-       "looked "
-       "for on PATH or below the folder in which muster was started"},
+       "looked for on PATH or below the folder in which muster was started"},
       {"module: command not found",
        "load modules before muster: programs inherit its environment, but no functions of the shell"},
       {"error while loading shared libraries",
@@ -78,8 +77,7 @@ std::string remedy_of(const Blame& blame, const CaseView& view, const Observatio
     if (std::string remedy = remedy_by(*last); !remedy.empty()) return remedy;
   if (seen.fact("signal") != nullptr)
     return "run the program by hand under a debugger, with the same arguments: no node is blamed, as it crashes on "
-           "most of "
-           "them";
+           "most of them";
   if (status && (*status == 127 || *status == 126))
     return "correct the name or path of what the program starts: 127 is a shell's status for a command that is not "
            "found, 126 for one that is not executable";

@@ -23,9 +23,9 @@ template <class Claim>
 Blame blame_for(const CaseView& view, Claim is_bad, Blame::Part part = Blame::Part::may_differ) {
   std::vector<std::size_t> all;
   std::vector<std::size_t> bad;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     all.push_back(rank);
     if (is_bad(*seen)) bad.push_back(rank);
   }

@@ -25,9 +25,9 @@ std::vector<std::vector<ProgramFinding>> read_findings(const CaseView& view) {
   std::vector<ProgramFinding> all;
   std::vector<std::size_t> tellers;
   std::set<int> nodes;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr || !was_started(*seen)) continue;
     nodes.insert(view.ranks[rank].node_index);
     for (const Fact& fact : seen->facts) {
       if (fact.key != "finding") continue;
@@ -70,9 +70,9 @@ void take_unreadable(const CaseView& view, Findings& findings) {
   for (const auto& [key, name, remedy] : kinds) {
     const Blame blame =
         blame_for(view, [&, fact = key](const Observation& seen) { return seen.fact(fact) != nullptr; });
-    for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-      const Observation* seen = view.observed[rank];
-      if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
+    for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+      const Observation* seen = view.measured(rank);
+      if (seen == nullptr || !was_started(*seen)) continue;
       const std::string* line = seen->fact(key);
       if (line == nullptr) continue;
       const RankPlace& place = view.ranks[rank];
@@ -200,9 +200,9 @@ ProbeJudgement judge(const CaseView& view) {
       },
       has_crashed ? Blame::Part::is_the_same : Blame::Part::may_differ);
   const Blame unprinted = blame_for(view, [](const Observation& seen) { return seen.fact("unprinted") != nullptr; });
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr || !was_started(*seen)) continue;
     const RankPlace& place = view.ranks[rank];
     const bool has_reported_why = take_reported(std::move(printed[rank]), findings);
     take_end(ends, view, place, has_reported_why, findings);

@@ -190,9 +190,9 @@ Observation lacking(const Lack& lack) {
 std::vector<Finding> find_lacks(const CaseView& view) {
   std::map<std::string, std::vector<std::size_t>> by_name;
   std::vector<std::size_t> all;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     all.push_back(rank);
     if (const std::string* name = seen->fact(fact_name); name != nullptr && seen->fact(fact_what) != nullptr)
       by_name[*name].push_back(rank);

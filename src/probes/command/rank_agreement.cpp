@@ -32,9 +32,9 @@ tl::unexpected<Error> malformed(std::string what) {
 /// Name -> value -> ranks.
 std::map<std::string, std::map<std::string, RankMap>> read_case(const CaseView& view) {
   std::map<std::string, std::map<std::string, RankMap>> all;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     for (const Fact& fact : seen->facts)
       if (fact.key.starts_with(fact_start))
         all[printable_line(fact.key.substr(fact_start.size()), longest_name)][printable_line(fact.value, longest_value)]

@@ -118,9 +118,9 @@ std::string gpus_in_line(const CaseView& view, const NodeMasks& node, const Node
 
 std::vector<NodeMasks> masks_by_node(const CaseView& view, Findings& findings) {
   std::map<int, NodeMasks> nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     const RankPlace& place = view.ranks[i];
     NodeMasks& node = nodes[place.node_index];
     node.host = place.host;

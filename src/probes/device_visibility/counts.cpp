@@ -27,8 +27,7 @@ std::string remedy_for(int found, const Wanted& wanted, bool is_in_job) {
   if (!is_in_job)
     return "run on a compute node, not on a login node; if this is one, see whether lspci shows its GPUs, and drain it";
   return "see whether lspci shows the GPUs on the node, drain it and power-cycle it; on a node that has none, correct "
-         "what "
-         "expects them";
+         "what expects them";
 }
 
 std::string sentence(int found, const Wanted& wanted, const std::vector<std::string>& hosts) {
@@ -54,14 +53,12 @@ bool lacks_unexplained(const NodeView& node, const Wanted& wanted, int& found) {
 /// What can't be understood is not taken for nothing.
 void judge_grants(const NodeView& node, Findings& findings) {
   for (const std::string_view name : senseless_grants(node)) {
-    Finding finding;
-    finding.verdict = Verdict::unmeasured;
-    finding.reason = fmt::format("{}={} on {} is not a number of GPUs: what the job was granted is not known", name,
-                                 printable_line(node.job.find(name)->second, 60), node.host);
-    finding.culprits.push_back({CulpritKind::setting, std::string(name), node.host, -1});
-    finding.remedy =
-        "find where it is set (job script, prolog), and unset it there; expected = N sets the number instead";
-    findings.push_back(std::move(finding));
+    findings.push_back(
+        {Verdict::unmeasured,
+         fmt::format("{}={} on {} is not a number of GPUs: what the job was granted is not known", name,
+                     printable_line(node.job.find(name)->second, 60), node.host),
+         {{CulpritKind::setting, std::string(name), node.host, -1}},
+         "find where it is set (job script, prolog), and unset it there; expected = N sets the number instead"});
   }
 }
 

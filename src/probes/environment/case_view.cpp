@@ -15,9 +15,9 @@ std::optional<std::string> SeenRank::fact(std::string_view key) const {
 
 EnvironmentView::EnvironmentView(const CaseView& view) : view_(view) {
   all_.reserve(view.ranks.size());  // ranks_ points into it
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* observed = view.observed[i];
-    if (observed == nullptr || observed->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* observed = view.measured(i);
+    if (observed == nullptr) continue;
     SeenRank& rank = all_.emplace_back();
     rank.place = &view.ranks[i];
     for (const Fact& fact : observed->facts) rank.facts.try_emplace(fact.key, fact.value);

@@ -67,13 +67,12 @@ void judge_machines(const EnvironmentView& seen, ProbeJudgement& judgement) {
       for (const SeenRank* rank : entry.second) ranks.push_back(std::to_string(rank->place->rank));
       words.push_back(fmt::format("{} {}", plural(ranks.size(), "rank", "ranks"), human_list(ranks)));
     }
-    Finding finding;
-    finding.reason = fmt::format("{} machines call themselves {}: {}", by_machine.size(), host, human_list(words));
-    finding.culprits.push_back(node_culprit(host));
-    finding.remedy =
-        "give each machine a name of its own: hostnamectl set-hostname NAME; until then it is unknown "
-        "which ranks share a node";
-    judgement.findings.push_back(std::move(finding));
+    judgement.findings.push_back(
+        {Verdict::fail,
+         fmt::format("{} machines call themselves {}: {}", by_machine.size(), host, human_list(words)),
+         {node_culprit(host)},
+         "give each machine a name of its own: hostnamectl set-hostname NAME; until then it is unknown "
+         "which ranks share a node"});
   }
   if (machines_of_host.empty() || !is_unique) return;
   const std::size_t hosts = machines_of_host.size();

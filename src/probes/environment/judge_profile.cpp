@@ -35,10 +35,9 @@ std::vector<Trait> traits_of(const ExpectedNode& node) {
                        "see lscpu --extended for cores that are off-line, or correct the profile"});
   add(cpu.smt > 0, {"cpu.smt", "node.smt", std::to_string(cpu.smt), "{} CPUs a core",
                     "see /sys/devices/system/cpu/smt/control and the firmware's setting, or correct the profile"});
-  add(cpu.domains > 0,
-      {"cpu.domains", "node.domains", std::to_string(cpu.domains), "{} NUMA domains with CPUs",
-       "see the firmware's setting of NUMA domains (NPS), which should be the same on all nodes, or correct the "
-       "profile"});
+  add(cpu.domains > 0, {"cpu.domains", "node.domains", std::to_string(cpu.domains), "{} NUMA domains with CPUs",
+                        "see the firmware's setting of NUMA domains (NPS), which should be the same on all nodes, or "
+                        "correct the profile"});
   return traits;
 }
 

@@ -186,10 +186,10 @@ Result<std::uint64_t> Bench::fingerprint(NumberType type) {
   std::memcpy(&print, reported_.get(), sizeof print);
   // The same on all GPUs, and right on none: a kernel or a library that does not run.
   if (print.words != words)
-    return fail(ErrorKind::device, "muster_fingerprint",
-                fmt::format("the kernel read {} of {} words: kernels are started without an error and do not run to "
-                            "their end",
-                            print.words, words));
+    return fail(
+        ErrorKind::device, "muster_fingerprint",
+        fmt::format("the kernel read {} of {} words: kernels are started without an error and do not run to their end",
+                    print.words, words));
   if (print.unwritten > 0)
     return fail(
         ErrorKind::device, multiplier(),

@@ -291,9 +291,9 @@ void add_evidence(const JudgeContext& context, const std::set<std::string>& abse
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   JudgeContext context{view, {}, {}, {}, gpu_copy::judge_nodes(view, judgement)};
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     auto named = gpu_copy::tested_by(*seen);
     if (named.uuids.empty()) continue;
     context.named[static_cast<int>(i)] = std::move(named);

@@ -121,9 +121,9 @@ void judge_bad(const std::vector<Bad>& all, const TestedGpus& named, std::vector
 void judge_bad_copies(const CaseView& view, std::vector<Finding>& findings) {
   std::map<int, std::vector<Bad>> bad;
   std::map<int, TestedGpus> names;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     const int node = view.ranks[i].node_index;
     for (const auto& [address, uuid] : tested_by(*seen).uuids) names[node].uuids[address] = uuid;
     for (const Fact& fact : seen->facts)
@@ -192,12 +192,11 @@ void note_variation(const RankPlace& place, const TestedGpus& named, const Obser
     const std::string by = take_word(text);
     const std::string low = take_word(text);
     const std::string way = to == "-" ? words_of(metric) : "to GPU " + to;
-    findings.push_back(about_gpu(place, Verdict::pass, gpu,
-                                 fmt::format("copies by {} {} of {} on {} varied from {} to {} GB/s; the highest rate "
-                                             "is judged",
-                                             by, way, named(gpu), place.host, low, text),
-                                 "look for other users of the link: other programs, and in a virtual machine those of "
-                                 "its host"));
+    findings.push_back(
+        about_gpu(place, Verdict::pass, gpu,
+                  fmt::format("copies by {} {} of {} on {} varied from {} to {} GB/s; the highest rate is judged", by,
+                              way, named(gpu), place.host, low, text),
+                  "look for other users of the link: other programs, and in a virtual machine those of its host"));
   }
 }
 
@@ -265,9 +264,9 @@ ProbeJudgement judge(const CaseView& view) {
   const std::size_t gpus = judge_nodes(view, judgement);
   judge_bad_copies(view, judgement.findings);
   Likes likes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     judge_rank(view, view.ranks[i], *seen, judgement, likes);
   }
   judge_likes(view, likes, judgement.findings);

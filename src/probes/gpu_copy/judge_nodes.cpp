@@ -116,9 +116,9 @@ bool is_usable_here(const Device& gpu) {
 
 std::map<int, NodeSight> sights_of(const CaseView& view) {
   std::map<int, NodeSight> nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     NodeSight& node = nodes[view.ranks[i].node_index];
     const bool is_first = node.host.empty();
     node.host = view.ranks[i].host;
@@ -193,11 +193,10 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
     for (const RankView* rank : ranks)
       if (finding.culprits.size() < 8) finding.culprits.push_back(rank_culprit(rank->place->rank, node.host));
     const std::string* remedy = ranks[0]->seen->fact(fmt::format("remedy.{}", vendor_of_runtime(*ranks[0])));
-    finding.remedy = remedy == nullptr
-                         ? std::string(
-                               "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible to it, and "
-                               "gpu_mapping")
-                         : *remedy;
+    finding.remedy =
+        remedy == nullptr
+            ? std::string("see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible to it, and gpu_mapping")
+            : *remedy;
     finding.subject = Subject::mapping;
     findings.push_back(std::move(finding));
   }
@@ -252,12 +251,12 @@ std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement) {
     if (judgement.findings.size() == before) without.insert(node.host);
   }
   if (tested == 0 && judgement.findings.empty() && !without.empty()) {
-    Finding finding;
-    finding.verdict = Verdict::skip;
-    finding.reason = without.size() == 1 ? "no GPU on this node and none expected"
-                                         : fmt::format("no GPU on these {} nodes and none expected", without.size());
-    finding.remedy = "if there should be some, set gpus in the profile";
-    judgement.findings.push_back(std::move(finding));
+    judgement.findings.push_back({Verdict::skip,
+                                  without.size() == 1
+                                      ? "no GPU on this node and none expected"
+                                      : fmt::format("no GPU on these {} nodes and none expected", without.size()),
+                                  {},
+                                  "if there should be some, set gpus in the profile"});
   } else if (tested > 0 && !without.empty()) {
     judgement.evidence.push_back(counted(without.size(), "node") + " without a GPU");
   }

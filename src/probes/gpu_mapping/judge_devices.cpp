@@ -121,12 +121,12 @@ Tally::Sentence outside_sentence(const NodeRanks& node, const RemoteExec& reach)
   const bool is_own = first.fact("chosen_by") == "LOCAL_RANK";
   const std::string sees = gpus_word(reach.most_visible);
   if (is_one_for_each(node))
-    return {fmt::format("each rank {} sees one GPU of its own, so {} of {} {} nothing", on_nodes,
-                        is_own ? "LOCAL_RANK" : "the local rank", subject(node, reach.outside),
-                        reach.outside.size() == 1 ? "points to" : "point to"),
-            "programs that take device LOCAL_RANK end with an invalid device ordinal: let them take device 0 (and set "
-            "choice = first here), or give every rank all GPUs: --gpus-per-node instead of --gpus-per-task and "
-            "--gpu-bind"};
+    return {
+        fmt::format("each rank {} sees one GPU of its own, so {} of {} {} nothing", on_nodes,
+                    is_own ? "LOCAL_RANK" : "the local rank", subject(node, reach.outside),
+                    reach.outside.size() == 1 ? "points to" : "point to"),
+        "programs that take device LOCAL_RANK end with an invalid device ordinal: let them take device 0 (and set "
+        "choice = first here), or give every rank all GPUs: --gpus-per-node instead of --gpus-per-task and --gpu-bind"};
   if (node.ranks.size() > reach.most_visible && !is_own)
     return {fmt::format("{} ranks {} see {}: none is left for {}", node.ranks.size(), on_nodes, sees,
                         subject(node, reach.outside)),
@@ -164,13 +164,12 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
   }
   tally.move_to(findings);
   if (idle_hosts.empty()) return;
-  Finding finding;
-  finding.verdict = Verdict::skip;
-  finding.reason = idle_hosts.size() == 1
-                       ? "no GPU on this node and none expected"
-                       : fmt::format("no GPU on these {} nodes and none expected", idle_hosts.size());
-  finding.remedy = "if there should be some, set gpus in the profile";
-  findings.push_back(std::move(finding));
+  findings.push_back({Verdict::skip,
+                      idle_hosts.size() == 1
+                          ? "no GPU on this node and none expected"
+                          : fmt::format("no GPU on these {} nodes and none expected", idle_hosts.size()),
+                      {},
+                      "if there should be some, set gpus in the profile"});
 }
 
 void judge_faults(Nodes& nodes, std::vector<Finding>& findings) {

@@ -142,8 +142,7 @@ void judge_orders(const InjectedFaults& orders, Tally& tally) {
           {reason,
            sorted == usually
                ? "set the selecting variables and LOCAL_RANK alike on all nodes, in one wrapper for all ranks"
-               : "run on nodes that are alike; where they should be, see which GPU is missing or moved on the odd "
-                 "one"},
+               : "run on nodes that are alike; where they should be, see which GPU is missing or moved on the odd one"},
           node->host, culprits);
     }
   }

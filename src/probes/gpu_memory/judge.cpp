@@ -47,9 +47,9 @@ ProbeJudgement judge(const CaseView& view) {
   std::uint64_t covered = 0;
   std::uint64_t there = 0;
   std::size_t reported = 0;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     judge_rank(view.ranks[i], *seen, judgement.findings);
     if (view.timing_doubt.empty() && !gpu_copy::is_shared_with_others(*seen))
       gpu_copy::judge_limits(view, view.ranks[i], *seen, gpu_copy::tested_by(*seen), judgement.findings);

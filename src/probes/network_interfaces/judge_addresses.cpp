@@ -207,12 +207,12 @@ void judge_addressless(Judging& judging, const std::string& name) {
   }
   if (with == 0 || without.size() > with) return;
   for (const NodeView* node : without) {
-    Finding finding;
-    finding.reason = fmt::format("{} on {} is up without an address, on {} it has one", printable_line(name, 40),
-                                 node->host, counted(with, "other node"));
-    finding.culprits.push_back(interface_culprit(*node, name));
-    finding.remedy = "see why it got none (DHCP, the network configuration, ip addr); programs there can't be reached";
-    judging.find(std::move(finding));
+    judging.find(
+        Finding{Verdict::fail,
+                fmt::format("{} on {} is up without an address, on {} it has one", printable_line(name, 40), node->host,
+                            counted(with, "other node")),
+                {interface_culprit(*node, name)},
+                "see why it got none (DHCP, the network configuration, ip addr); programs there can't be reached"});
   }
 }
 

@@ -25,12 +25,7 @@ void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& fault
 }
 
 Finding unclear(const std::string& host, std::string reason, std::string remedy) {
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = std::move(reason);
-  finding.culprits.push_back(node_culprit(host));
-  finding.remedy = std::move(remedy);
-  return finding;
+  return {Verdict::unmeasured, std::move(reason), {node_culprit(host)}, std::move(remedy)};
 }
 
 void read_node(const RankPlace& place, const Observation& seen, Judging& judging) {
@@ -65,9 +60,9 @@ void Judging::note(std::string sentence) {
 void read_case(Judging& judging) {
   const CaseView& view = judging.view;
   std::set<int> known;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr) continue;
     for (const Fact& fact : seen->facts)
       if (fact.key.rfind("env.", 0) == 0) judging.settings[fact.key.substr(4)].push_back({&view.ranks[i], fact.value});
     // Of several ranks of a node one looks at it.
@@ -89,11 +84,7 @@ std::string subject(const NodeView& node, const Device& nic) {
 }
 
 Finding about(const NodeView& node, const Device& nic, std::string reason, std::string remedy) {
-  Finding finding;
-  finding.reason = std::move(reason);
-  finding.remedy = std::move(remedy);
-  finding.culprits.push_back(culprit_of(node, nic));
-  return finding;
+  return {Verdict::fail, std::move(reason), {culprit_of(node, nic)}, std::move(remedy)};
 }
 
 std::string adapter_of(std::string_view port) {

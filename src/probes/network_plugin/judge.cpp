@@ -31,12 +31,10 @@ struct Judging {
 };
 
 void find_unclear(const std::string& host, const std::string& fact, Judging& judging) {
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = fmt::format("{} reported a malformed fact: {}", host, printable_line(fact, 80));
-  finding.culprits.push_back(node_culprit(host));
-  finding.remedy = "report this: the observation is damaged";
-  judging.judgement.findings.push_back(std::move(finding));
+  judging.judgement.findings.push_back({Verdict::unmeasured,
+                                        fmt::format("{} reported a malformed fact: {}", host, printable_line(fact, 80)),
+                                        {node_culprit(host)},
+                                        "report this: the observation is damaged"});
 }
 
 std::string value_of(const Observation& seen, std::string_view key) {
@@ -62,9 +60,9 @@ void read_node(const RankPlace& place, const Observation& seen, Judging& judging
 void read_case(Judging& judging) {
   const CaseView& view = judging.view;
   std::set<int> known;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured || seen->fact("speaks") == nullptr) continue;
+  for (std::size_t i = 0; i < view.ranks.size(); ++i) {
+    const Observation* seen = view.measured(i);
+    if (seen == nullptr || seen->fact("speaks") == nullptr) continue;
     if (known.insert(view.ranks[i].node_index).second) read_node(view.ranks[i], *seen, judging);
   }
 }
@@ -138,12 +136,11 @@ void judge_lacks(Judging& judging, bool asked) {
   }
   for (auto& [key, lack] : lacks) {
     const auto& [setting, why] = key;
-    Finding finding;
-    finding.reason = fmt::format("NCCL's network plugin{} can't be loaded on {}: {}",
-                                 asked ? " (OFI), which the profile requests," : "", human_list(lack.hosts, 4), why);
-    finding.culprits = std::move(lack.culprits);
-    finding.remedy = remedy_of(judging, setting);
-    judging.judgement.findings.push_back(std::move(finding));
+    judging.judgement.findings.push_back(
+        {Verdict::fail,
+         fmt::format("NCCL's network plugin{} can't be loaded on {}: {}",
+                     asked ? " (OFI), which the profile requests," : "", human_list(lack.hosts, 4), why),
+         std::move(lack.culprits), remedy_of(judging, setting)});
   }
 }
 
@@ -176,11 +173,7 @@ void judge_loaded(Judging& judging, bool asked) {
 }
 
 Finding skipped(std::string reason, std::string remedy) {
-  Finding finding;
-  finding.verdict = Verdict::skip;
-  finding.reason = std::move(reason);
-  finding.remedy = std::move(remedy);
-  return finding;
+  return {Verdict::skip, std::move(reason), {}, std::move(remedy)};
 }
 
 /// Nodes without data, where all others have none either.

@@ -75,8 +75,8 @@ std::vector<Finding> find_fallbacks(const CaseView& view) {
   // Within a node the class of a link (below one cache or not) makes no other fault of it.
   std::map<std::pair<bool, std::string>, Fallback> ways;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     for (const auto& [link, bytes] : reported_by(*seen)) {
       const std::string carrier = main_carrier(bytes);
       const std::string sentence = sentence_of(link, carrier, seen->fact("fast_ports"));

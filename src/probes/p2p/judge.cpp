@@ -25,11 +25,6 @@ std::string rank_on(const CaseView& view, int rank) {
   return fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host);
 }
 
-const Observation* measured_by(const CaseView& view, std::size_t rank) {
-  const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
-  return seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr;
-}
-
 /// A rank's report on one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
 struct WrongData {
   std::string reported;
@@ -65,7 +60,7 @@ Finding name_wrong(const CaseView& view, int rank, int peer, const WrongData& wr
 void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
   std::map<std::pair<int, int>, WrongData> all;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     if (seen == nullptr) continue;
     for (const Fact& fact : seen->facts) {
       if (fact.key != "corrupt") continue;
@@ -87,7 +82,7 @@ std::map<std::string, std::vector<RankLink>> links_by_size(const CaseView& view)
   std::map<std::string, std::vector<RankLink>> links;
   std::map<std::tuple<int, int, std::string, bool>, int> meetings;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     if (seen == nullptr) continue;
     for (const Reading& reading : seen->readings) {
       const std::string* size = find_label(reading.where, "size");
@@ -222,7 +217,7 @@ struct Coverage {
 /// Of the schedule, as many rounds as were done.
 int rounds_done(const CaseView& view, const Schedule& schedule) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
-    if (const Observation* seen = measured_by(view, rank))
+    if (const Observation* seen = view.measured(rank))
       if (const std::string* reported = seen->fact("rounds"))
         return std::clamp(leading_number<int>(*reported).value_or(0), 0, schedule.rounds());
   return schedule.rounds();
@@ -231,7 +226,7 @@ int rounds_done(const CaseView& view, const Schedule& schedule) {
 Coverage coverage_of(const CaseView& view) {
   Coverage coverage;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     const std::string* checked = seen == nullptr ? nullptr : seen->fact("checked");
     const int readings = checked == nullptr ? 0 : leading_number<int>(*checked).value_or(0);
     if (readings <= 0) continue;
@@ -269,18 +264,18 @@ void demand_coverage(const CaseView& view, ProbeJudgement& judgement) {
   const auto had_partner = partnered(schedule, rounds_done(view, schedule));
   std::vector<std::string> idle;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = measured_by(view, rank);
+    const Observation* seen = view.measured(rank);
     if (seen == nullptr || !had_partner[rank]) continue;
     const std::string* checked = seen->fact("checked");
     if (checked == nullptr || leading_number<int>(*checked).value_or(0) <= 0) idle.push_back(std::to_string(rank));
   }
   if (idle.empty()) return;
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = fmt::format("{} {} did not look at what {} received", idle.size() == 1 ? "rank" : "ranks",
-                               human_list(idle), idle.size() == 1 ? "it" : "they");
-  finding.remedy = "report this: the observation is incomplete";
-  judgement.findings.push_back(std::move(finding));
+  judgement.findings.push_back(
+      {Verdict::unmeasured,
+       fmt::format("{} {} did not look at what {} received", idle.size() == 1 ? "rank" : "ranks", human_list(idle),
+                   idle.size() == 1 ? "it" : "they"),
+       {},
+       "report this: the observation is incomplete"});
 }
 
 ProbeJudgement judge_data(const CaseView& view) {

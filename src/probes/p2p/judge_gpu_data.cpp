@@ -16,8 +16,8 @@ constexpr std::size_t most_culprits = 8;
 std::map<std::string, std::vector<int>> reported_under(const CaseView& view, std::string_view key) {
   std::map<std::string, std::vector<int>> reported;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    const Observation* seen = view.measured(rank);
+    if (seen == nullptr) continue;
     if (const std::string* value = seen->fact(key)) reported[*value].push_back(static_cast<int>(rank));
   }
   return reported;

@@ -102,8 +102,7 @@ std::string remedy(const SuspectPart& part, const Decoded& decoded) {
   if (part.kind == PartKind::link && decoded.is_between_nodes)
     return "check the switch ports and cables between the two: both are fast with all others";
   if (decoded.is_between_nodes)
-    return "check that node's network adapter, its cable and its driver (link rate, width and error counters: "
-           "ethtool, "
+    return "check that node's network adapter, its cable and its driver (link rate, width and error counters: ethtool, "
            "ibstat, perfquery, cxi_stat), and keep it out of jobs until then";
   return "check what else runs on that rank's cores, their clock, and the memory of their NUMA domain";
 }
@@ -119,9 +118,7 @@ std::string assumption(const RailUnit& unit) {
   const std::string nics = human_list(unit.rail.nics);
   if (unit.rail.is_counted)
     return fmt::format(
-        "assumed: the NIC with the address of their connections, {}, whose own counters do not show "
-        "those bytes",
-        nics);
+        "assumed: the NIC with the address of their connections, {}, whose own counters do not show those bytes", nics);
   return unit.rail.nics.size() == 1 ? fmt::format("assumed: the NIC nearest to {}, {}", ranks_of(unit), nics)
                                     : fmt::format("assumed: one of those nearest to {}: {}", ranks_of(unit), nics);
 }
@@ -170,8 +167,7 @@ Finding name_rail(const CaseView& view, const SuspectPart& part, const SlowRails
   if (unit.is_assumed()) add_paths(unit, host, finding);
   finding.remedy = fmt::format(
       "look at that NIC of {}, its cable and its port of the switch (link rate, width and error counters: ethtool, "
-      "ibstat, "
-      "perfquery, cxi_stat)",
+      "ibstat, perfquery, cxi_stat)",
       host);
   return finding;
 }

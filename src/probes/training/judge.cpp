@@ -165,9 +165,9 @@ class Judge : private RankJudge {
                       initial->summary.median, last->summary.median, max_loss),
           {}, remedy);
     if (is_low)
-      add(fmt::format("{:.2f} % of held-out samples are classified correctly, and more than {:.2f} % should be "
-                      "(min_accuracy)",
-                      accuracy->summary.median * 100, min_accuracy * 100),
+      add(fmt::format(
+              "{:.2f} % of held-out samples are classified correctly, and more than {:.2f} % should be (min_accuracy)",
+              accuracy->summary.median * 100, min_accuracy * 100),
           {}, remedy);
   }
 
@@ -241,9 +241,8 @@ class Judge : private RankJudge {
     const std::string* on_host = first.fact("reference.execution");
     if (words.size() == 3)
       judgement_.evidence.push_back(
-          fmt::format("the first {} losses are those of one rank alone{} (largest deviation {}, "
-                      "at step {})",
-                      words[0], on_host == nullptr ? "" : " on the host", words[2], words[1]));
+          fmt::format("the first {} losses are those of one rank alone{} (largest deviation {}, at step {})", words[0],
+                      on_host == nullptr ? "" : " on the host", words[2], words[1]));
     judgement_.evidence.push_back(
         fmt::format("{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
                     view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));

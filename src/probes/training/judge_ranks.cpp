@@ -25,10 +25,7 @@ int number_in(std::string_view text) {
 }
 
 RankJudge::RankJudge(const CaseView& view) : view_(view) {
-  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
-    measured_.push_back(seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr);
-  }
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) measured_.push_back(view.measured(rank));
 }
 
 void RankJudge::add(std::string reason, const std::vector<int>& culprits, std::string remedy, Verdict verdict) {
@@ -193,8 +190,7 @@ bool RankJudge::judge_divergence(const Observation& first) {
         look_at_memory);
   if (*cause == Cause::sum)
     add(fmt::format("{}: {} got another sum of gradients{}", since, who, tie), culprits,
-        "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory "
-        "errors "
+        "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory errors "
         "(dmesg, rasdaemon)");
   if (*cause == Cause::update)
     add(fmt::format("{}: {} made another update of the same parameters and gradients{}", since, who, tie), culprits,

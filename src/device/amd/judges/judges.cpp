@@ -38,17 +38,16 @@ void judge_broken(const NodeView& node, Findings& findings) {
     if (report.state != LibraryState::broken || std::none_of(std::begin(libraries), std::end(libraries), is_it))
       continue;
     const bool is_open = !report.file.empty();
-    Finding finding;
-    finding.reason = fmt::format("on {} the driver amdgpu works, but {} is unusable: {}", node.host,
-                                 printable_line(report.name, 60), in_one_line(report.error));
-    finding.culprits.push_back(culprit_of(node));
-    finding.remedy =
-        is_open ? fmt::format(
-                      "compare the release of ROCm in {} with that of the driver on {}, run rocm-smi there and "
-                      "read its kernel log (dmesg: amdgpu); until then no monitoring of the node sees its GPUs",
-                      in_one_line(report.file), node.host)
-                : fmt::format("install ROCm anew on {}; its libraries do not fit one another", node.host);
-    findings.push_back(std::move(finding));
+    findings.push_back(
+        {Verdict::fail,
+         fmt::format("on {} the driver amdgpu works, but {} is unusable: {}", node.host,
+                     printable_line(report.name, 60), in_one_line(report.error)),
+         {culprit_of(node)},
+         is_open
+             ? fmt::format("compare the release of ROCm in {} with that of the driver on {}, run rocm-smi there and "
+                           "read its kernel log (dmesg: amdgpu); until then no monitoring of the node sees its GPUs",
+                           in_one_line(report.file), node.host)
+             : fmt::format("install ROCm anew on {}; its libraries do not fit one another", node.host)});
   }
 }
 

@@ -10,21 +10,19 @@ namespace {
 // What the stand-ins know (tests/house/driver_lines_test.py compares): functions, with a mark those that
 // are about no GPU.
 constexpr std::string_view calls_of_amd =
-    "amdsmi_get_gpu_device_bdf amdsmi_get_gpu_memory_total amdsmi_get_gpu_memory_usage "
-    "amdsmi_get_gpu_total_ecc_count amdsmi_get_lib_version* amdsmi_get_processor_handles "
-    "amdsmi_get_processor_type amdsmi_get_socket_handles* amdsmi_get_temp_metric amdsmi_init* amdsmi_shut_down* "
-    "amdsmi_status_code_to_string* amdsmi_topo_get_link_type amdsmi_topo_get_numa_node_number "
-    "hipDeviceCanAccessPeer hipDeviceEnablePeerAccess hipDeviceGet hipDeviceGetAttribute hipDeviceGetName "
-    "hipDeviceGetPCIBusId hipDeviceGetUuid hipDeviceTotalMem hipEventCreateWithFlags hipEventElapsedTime "
-    "hipEventDestroy hipEventRecord hipFree hipGetDeviceCount* hipHostFree hipHostGetDevicePointer hipHostMalloc "
-    "hipInit* "
-    "hipMalloc hipMemGetInfo hipMemcpyAsync hipMemcpyPeerAsync hipMemsetD32Async hipModuleGetFunction "
-    "hipModuleLaunchKernel hipModuleLoadData hipSetDevice hipStreamCreateWithFlags hipStreamDestroy "
-    "hipStreamSynchronize hipStreamWaitEvent hipblasCreate hipblasDestroy hipblasGemmEx_v2 hipblasSetAtomicsMode "
-    "hipblasSetStream hiprtcCompileProgram* rsmi_dev_ecc_count_get rsmi_dev_memory_total_get "
-    "rsmi_dev_memory_usage_get rsmi_dev_pci_id_get rsmi_dev_power_ave_get rsmi_dev_temp_metric_get "
-    "rsmi_dev_unique_id_get rsmi_init* rsmi_num_monitor_devices* rsmi_shut_down* rsmi_status_string* "
-    "rsmi_topo_get_link_type rsmi_topo_get_numa_node_number rsmi_version_get* ";
+    "amdsmi_get_gpu_device_bdf amdsmi_get_gpu_memory_total amdsmi_get_gpu_memory_usage amdsmi_get_gpu_total_ecc_count "
+    "amdsmi_get_lib_version* amdsmi_get_processor_handles amdsmi_get_processor_type amdsmi_get_socket_handles* "
+    "amdsmi_get_temp_metric amdsmi_init* amdsmi_shut_down* amdsmi_status_code_to_string* amdsmi_topo_get_link_type "
+    "amdsmi_topo_get_numa_node_number hipDeviceCanAccessPeer hipDeviceEnablePeerAccess hipDeviceGet "
+    "hipDeviceGetAttribute hipDeviceGetName hipDeviceGetPCIBusId hipDeviceGetUuid hipDeviceTotalMem "
+    "hipEventCreateWithFlags hipEventElapsedTime hipEventDestroy hipEventRecord hipFree hipGetDeviceCount* hipHostFree "
+    "hipHostGetDevicePointer hipHostMalloc hipInit* hipMalloc hipMemGetInfo hipMemcpyAsync hipMemcpyPeerAsync "
+    "hipMemsetD32Async hipModuleGetFunction hipModuleLaunchKernel hipModuleLoadData hipSetDevice "
+    "hipStreamCreateWithFlags hipStreamDestroy hipStreamSynchronize hipStreamWaitEvent hipblasCreate hipblasDestroy "
+    "hipblasGemmEx_v2 hipblasSetAtomicsMode hipblasSetStream hiprtcCompileProgram* rsmi_dev_ecc_count_get "
+    "rsmi_dev_memory_total_get rsmi_dev_memory_usage_get rsmi_dev_pci_id_get rsmi_dev_power_ave_get "
+    "rsmi_dev_temp_metric_get rsmi_dev_unique_id_get rsmi_init* rsmi_num_monitor_devices* rsmi_shut_down* "
+    "rsmi_status_string* rsmi_topo_get_link_type rsmi_topo_get_numa_node_number rsmi_version_get* ";
 
 constexpr std::string_view kfd = "sys/class/kfd/kfd/topology/nodes";
 

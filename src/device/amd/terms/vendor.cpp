@@ -46,8 +46,7 @@ constexpr GpuVendor amd_gpus{
     .has_render_files = true,
     .file_prefixes = file_prefixes,
     .files_missing =
-        "see whether the driver loaded (dmesg: amdgpu, kfd); in a container, pass /dev/kfd and /dev/dri "
-        "to it",
+        "see whether the driver loaded (dmesg: amdgpu, kfd); in a container, pass /dev/kfd and /dev/dri to it",
     .files_denied = "put the user into the groups that own them (render, video), or set their mode by a udev rule",
     .log_marks = "amdgpu",
     .error_mark = "amdgpu",

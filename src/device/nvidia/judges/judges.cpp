@@ -21,14 +21,13 @@ void judge_nvidia_versions(const NodeView& node, Findings& findings) {
   // NVML itself has reported it.
   for (const LibraryReport& report : node.inventory.libraries)
     if (report.state == LibraryState::broken && report.code == 18) return;
-  Finding finding;
-  finding.reason =
-      fmt::format("on {} the kernel runs driver nvidia {}, but its libraries are {}: programs refuse to start",
-                  node.host, printable_line(module->second, 40), printable_line(library->second, 40));
-  finding.culprits.push_back(culprit_of(node));
-  finding.remedy =
-      fmt::format("reboot {} or reload the kernel module; in a container, pass the host's libraries to it", node.host);
-  findings.push_back(std::move(finding));
+  findings.push_back(
+      {Verdict::fail,
+       fmt::format("on {} the kernel runs driver nvidia {}, but its libraries are {}: programs refuse to start",
+                   node.host, printable_line(module->second, 40), printable_line(library->second, 40)),
+       {culprit_of(node)},
+       fmt::format("reboot {} or reload the kernel module; in a container, pass the host's libraries to it",
+                   node.host)});
 }
 
 struct Imex {
@@ -52,18 +51,16 @@ void judge_imex(const Nodes& nodes, Findings& findings) {
   for (const auto& [domain, there] : domains) {
     if (there.open.empty() || there.open.size() <= there.shut.size()) continue;
     for (const NodeView* node : there.shut) {
-      Finding finding;
-      finding.reason = fmt::format(
-          "{} has no IMEX channel that this job may open (/dev/nvidia-caps-imex-channels), {} of {} nodes of its "
-          "NVLink "
-          "domain have: memory of other nodes can't be reached over NVLink",
-          node->host, there.open.size(), there.open.size() + there.shut.size());
-      finding.culprits.push_back(culprit_of(*node));
-      finding.remedy = fmt::format(
-          "see whether nvidia-imex runs on {} and whether the scheduler gives the job a channel there (Slurm's "
-          "switch/nvidia_imex)",
-          node->host);
-      findings.push_back(std::move(finding));
+      findings.push_back(
+          {Verdict::fail,
+           fmt::format("{} has no IMEX channel that this job may open (/dev/nvidia-caps-imex-channels), {} of {} nodes "
+                       "of its NVLink domain have: memory of other nodes can't be reached over NVLink",
+                       node->host, there.open.size(), there.open.size() + there.shut.size()),
+           {culprit_of(*node)},
+           fmt::format(
+               "see whether nvidia-imex runs on {} and whether the scheduler gives the job a channel there (Slurm's "
+               "switch/nvidia_imex)",
+               node->host)});
     }
   }
 }

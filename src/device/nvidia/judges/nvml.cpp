@@ -40,8 +40,7 @@ std::string remedy_for(int code, const std::string& host) {
     case 12:
     case 17:
       return fmt::format(
-          "see what {} withholds from this process (device files, container, SELinux): the kernel log "
-          "and strace",
+          "see what {} withholds from this process (device files, container, SELinux): the kernel log and strace",
           host);
     case 14:
       return fmt::format("drain {}: the GPU's infoROM is corrupted; have it flashed again, or the GPU replaced", host);
@@ -78,13 +77,11 @@ bool is_explained(const NodeView& node, const LibraryReport& library) {
 }
 
 Finding about_library(const NodeView& node, const LibraryReport& library, std::string reason, std::string remedy) {
-  Finding finding;
-  finding.reason = std::move(reason);
-  finding.culprits.push_back(culprit_of(node));
-  finding.culprits.push_back(
-      {CulpritKind::file, printable_line(library.file.empty() ? library.name : library.file, 120), node.host, -1});
-  finding.remedy = std::move(remedy);
-  return finding;
+  return {Verdict::fail,
+          std::move(reason),
+          {culprit_of(node),
+           {CulpritKind::file, printable_line(library.file.empty() ? library.name : library.file, 120), node.host, -1}},
+          std::move(remedy)};
 }
 
 void judge_state(const NodeView& node, const LibraryReport& library, Findings& findings) {

@@ -11,14 +11,13 @@ namespace {
 // What the stand-ins know (tests/house/driver_lines_test.py compares): functions, with a mark those that
 // are about no GPU.
 constexpr std::string_view calls_of_nvidia =
-    "cuCtxEnablePeerAccess cuCtxSetCurrent cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute "
-    "cuDeviceGetCount* cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetUuid_v2 cuDevicePrimaryCtxRetain "
-    "cuDeviceTotalMem_v2 cuEventCreate cuEventDestroy_v2 cuEventElapsedTime_v2 cuEventRecord cuInit* cuLaunchKernel "
-    "cuMemAlloc_v2 "
-    "cuMemFreeHost cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemcpyAsync "
-    "cuMemcpyPeerAsync cuMemsetD32Async cuModuleGetFunction cuModuleLoadData cuStreamCreate cuStreamDestroy_v2 "
-    "cuStreamSynchronize cuStreamWaitEvent cublasCreate_v2 cublasDestroy_v2 cublasGemmEx cublasSetAtomicsMode "
-    "cublasSetMathMode cublasSetStream_v2 cublasSetWorkspace_v2 nvmlDeviceGetAttributes_v2 nvmlDeviceGetClockInfo "
+    "cuCtxEnablePeerAccess cuCtxSetCurrent cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute cuDeviceGetCount* "
+    "cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetUuid_v2 cuDevicePrimaryCtxRetain cuDeviceTotalMem_v2 cuEventCreate "
+    "cuEventDestroy_v2 cuEventElapsedTime_v2 cuEventRecord cuInit* cuLaunchKernel cuMemAlloc_v2 cuMemFreeHost "
+    "cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemcpyAsync cuMemcpyPeerAsync "
+    "cuMemsetD32Async cuModuleGetFunction cuModuleLoadData cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize "
+    "cuStreamWaitEvent cublasCreate_v2 cublasDestroy_v2 cublasGemmEx cublasSetAtomicsMode cublasSetMathMode "
+    "cublasSetStream_v2 cublasSetWorkspace_v2 nvmlDeviceGetAttributes_v2 nvmlDeviceGetClockInfo "
     "nvmlDeviceGetComputeInstanceId nvmlDeviceGetComputeMode nvmlDeviceGetComputeRunningProcesses "
     "nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetCount* nvmlDeviceGetCount_v2* "
     "nvmlDeviceGetCurrPcieLinkGeneration nvmlDeviceGetCurrPcieLinkWidth nvmlDeviceGetCurrentClocksEventReasons "
@@ -30,12 +29,11 @@ constexpr std::string_view calls_of_nvidia =
     "nvmlDeviceGetMigDeviceHandleByIndex nvmlDeviceGetMigMode nvmlDeviceGetName nvmlDeviceGetNvLinkErrorCounter "
     "nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkVersion nvmlDeviceGetPciInfo "
     "nvmlDeviceGetPciInfo_v3 nvmlDeviceGetPcieReplayCounter nvmlDeviceGetPersistenceMode nvmlDeviceGetPowerUsage "
-    "nvmlDeviceGetRemappedRows nvmlDeviceGetRetiredPages nvmlDeviceGetRetiredPagesPendingStatus "
-    "nvmlDeviceGetSerial nvmlDeviceGetTemperature nvmlDeviceGetTemperatureThreshold nvmlDeviceGetTotalEccErrors "
-    "nvmlDeviceGetUUID nvmlDeviceGetVbiosVersion nvmlDeviceRegisterEvents nvmlEventSetCreate* nvmlEventSetFree* "
-    "nvmlEventSetWait* nvmlEventSetWait_v2* nvmlInit* nvmlInit_v2* nvmlShutdown* "
-    "nvmlSystemGetCudaDriverVersion_v2* nvmlSystemGetDriverVersion* nvmlSystemGetNVMLVersion* "
-    "nvrtcCompileProgram* ";
+    "nvmlDeviceGetRemappedRows nvmlDeviceGetRetiredPages nvmlDeviceGetRetiredPagesPendingStatus nvmlDeviceGetSerial "
+    "nvmlDeviceGetTemperature nvmlDeviceGetTemperatureThreshold nvmlDeviceGetTotalEccErrors nvmlDeviceGetUUID "
+    "nvmlDeviceGetVbiosVersion nvmlDeviceRegisterEvents nvmlEventSetCreate* nvmlEventSetFree* nvmlEventSetWait* "
+    "nvmlEventSetWait_v2* nvmlInit* nvmlInit_v2* nvmlShutdown* nvmlSystemGetCudaDriverVersion_v2* "
+    "nvmlSystemGetDriverVersion* nvmlSystemGetNVMLVersion* nvrtcCompileProgram* ";
 
 std::vector<std::string> numbered_file(std::size_t index, int /*partitions*/) {
   return {fmt::format("/dev/nvidia{}", index)};
