@@ -139,10 +139,10 @@ void judge_orders(const InjectedFaults& orders, Tally& tally) {
       std::vector<Culprit> culprits{culprit_of(*node)};
       if (!has_majority && node == some[0]) culprits.insert(culprits.begin(), culprit_of(*most[0]));
       tally.add(
-          {reason,
-           sorted == usually
-               ? "set the selecting variables and LOCAL_RANK alike on all nodes, in one wrapper for all ranks"
-               : "run on nodes that are alike; where they should be, see which GPU is missing or moved on the odd one"},
+          {reason, sorted == usually
+                       ? "set the selecting variables and LOCAL_RANK alike on all nodes, in one wrapper for all ranks"
+                       : "run on nodes that are alike; where they should be, find the GPU that is missing or moved on "
+                         "the outlier"},
           node->host, culprits);
     }
   }
