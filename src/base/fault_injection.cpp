@@ -1,6 +1,5 @@
 #include "base/fault_injection.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>

@@ -1,6 +1,5 @@
 #include "base/path_writers.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,5 @@
 #include "config/expectations.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/lists.hpp"

@@ -1,6 +1,5 @@
 #include "config/param_values.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/lists.hpp"

@@ -1,7 +1,6 @@
 #include "device/placement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>

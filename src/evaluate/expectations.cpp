@@ -1,7 +1,6 @@
 #include "evaluate/expectations.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>

@@ -1,6 +1,5 @@
 #include "model/expected_node.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/lists.hpp"

@@ -1,6 +1,5 @@
 #include "model/json_io.hpp"
 
-#include <algorithm>
 
 #include "base/lists.hpp"
 

@@ -1,6 +1,5 @@
 #include "muster/verdict.hpp"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 

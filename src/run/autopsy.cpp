@@ -1,7 +1,6 @@
 #include "run/autopsy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <limits>

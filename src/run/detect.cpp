@@ -1,7 +1,6 @@
 #include "run/detect.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/environment.hpp"

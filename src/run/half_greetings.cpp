@@ -1,6 +1,5 @@
 #include "run/half_greetings.hpp"
 
-#include <algorithm>
 #include <ifaddrs.h>
 #include <limits>
 #include <netinet/in.h>

@@ -1,7 +1,6 @@
 #include "run/lost_node.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 #include "base/text.hpp"

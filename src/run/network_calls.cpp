@@ -1,6 +1,5 @@
 // The part of data_network.hpp that touches the network: addresses of this machine, calls, and the question to all
 // nodes.
-#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <fmt/format.h>

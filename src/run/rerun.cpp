@@ -1,6 +1,5 @@
 #include "run/rerun.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 

@@ -1,6 +1,5 @@
 #include "run/settings.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/lists.hpp"

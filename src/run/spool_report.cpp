@@ -1,5 +1,4 @@
 // The report's side of SpoolReader: what is known of each case, from the best that is there.
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"

@@ -1,6 +1,5 @@
 #include "system/cpu_quota.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "base/lists.hpp"

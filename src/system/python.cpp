@@ -1,6 +1,5 @@
 #include "system/python.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>

@@ -1,6 +1,5 @@
 #include "system/this_machine.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

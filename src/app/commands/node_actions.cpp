@@ -1,7 +1,6 @@
 // Actions on nodes: asks the batch system, plans (run/node_actions.hpp), records, does, and looks at what came of it.
 #include "run/node_actions.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 

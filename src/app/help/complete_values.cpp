@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <set>
 
 #include "app/help/complete.hpp"

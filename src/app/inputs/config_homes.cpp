@@ -1,6 +1,5 @@
 #include "app/inputs/config_homes.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "base/lists.hpp"

@@ -1,5 +1,4 @@
 // cuBLAS: its names and numbers, as in cublas_api.h and library_types.h of CUDA 11 to 13.
-#include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/environment.hpp"

@@ -1,6 +1,5 @@
 #include "device/nvidia/cuda.hpp"
 
-#include <array>
 #include <fmt/format.h>
 
 #include "base/text.hpp"

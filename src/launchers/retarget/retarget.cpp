@@ -1,6 +1,5 @@
 #include "launchers/retarget/retarget.hpp"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "probes/command/missing_program.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <map>

@@ -1,5 +1,4 @@
 // What else holds a rank back: its threads, a quota of CPU time, memory that is far.
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>

@@ -1,7 +1,6 @@
 // Outliers: nodes against nodes, devices against those of their model.
 #include "stats/outliers.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <set>

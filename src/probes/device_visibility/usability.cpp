@@ -1,6 +1,5 @@
 // GPUs that are there and can't be used: sources that disagree, device files, memory errors.
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <map>
 

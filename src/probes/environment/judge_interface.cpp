@@ -1,5 +1,4 @@
 // MASTER_ADDR against the interface of rank 0's node that the profile names.
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/lists.hpp"

@@ -1,5 +1,4 @@
 // Whether limits are high enough, and the same everywhere.
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 

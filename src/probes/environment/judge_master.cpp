@@ -1,5 +1,4 @@
 // Whether MASTER_ADDR leads every rank to rank 0's node, and whether MASTER_PORT can be had there.
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <set>

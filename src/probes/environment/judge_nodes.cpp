@@ -1,5 +1,4 @@
 // What should be alike: one machine per host name, and variables that every rank should have alike.
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <set>

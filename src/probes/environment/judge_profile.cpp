@@ -1,5 +1,4 @@
 // The profile's nodes and variables, against the actual ones.
-#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "probes/p2p/name_parts.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"

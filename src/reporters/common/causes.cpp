@@ -1,6 +1,5 @@
 #include "reporters/common/causes.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 #include <unordered_map>

@@ -1,6 +1,5 @@
 #include "device/nvidia/judges/judges.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
