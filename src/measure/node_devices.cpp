@@ -118,6 +118,14 @@ std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
   return wanted;
 }
 
+Finding no_gpus_expected(std::size_t nodes, std::string remedy) {
+  return {Verdict::skip,
+          nodes == 1 ? "no GPU on this node and none expected"
+                     : fmt::format("no GPU on these {} nodes and none expected", nodes),
+          {},
+          std::move(remedy)};
+}
+
 Culprit culprit_of(const NodeView& node) {
   return node_culprit(node.host);
 }

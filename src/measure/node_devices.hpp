@@ -69,6 +69,8 @@ struct Wanted {
 
 [[nodiscard]] Culprit culprit_of(const NodeView& node);
 [[nodiscard]] Culprit culprit_of(const NodeView& node, const Device& device);
+/// A skip: as many nodes have no GPU, and none was expected there.
+[[nodiscard]] Finding no_gpus_expected(std::size_t nodes, std::string remedy);
 /// `GPU 0000:c1:00.0 on nid001`, `GPUs 0000:c1:00.0 and 0000:c5:00.0 on nid001`.
 [[nodiscard]] std::string subject(const NodeView& node, const std::vector<const Device*>& devices);
 /// A finding about these devices of a node.

@@ -143,11 +143,8 @@ void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std
   for (const visibility::NodeView& node : nodes)
     if (!visibility::senseless_grants(node).empty()) return;
   if (nodes.empty()) return;
-  findings.push_back({Verdict::skip,
-                      nodes.size() == 1 ? "no GPU on this node and none expected"
-                                        : fmt::format("no GPU on these {} nodes and none expected", nodes.size()),
-                      {},
-                      "if there should be some, set expected = N in the check, or gpus in the profile"});
+  findings.push_back(visibility::no_gpus_expected(
+      nodes.size(), "if there should be some, set expected = N in the check, or gpus in the profile"));
 }
 
 bool is_expectation_sound(const std::string& text) {

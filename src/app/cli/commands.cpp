@@ -103,7 +103,7 @@ void add_node(CommandLine line) {
   app->add_subcommand("inventory", "What this node has")->callback([node, &status = line.status] {
     status = node_inventory_command(*node);
   });
-  auto* network = app->add_subcommand("network", "Addresses of this node, and which of others answer");
+  auto* network = app->add_subcommand("network", "Which addresses of other nodes answer from here");
   network->add_option("--among", node->among)->allow_extra_args(false);
   network->add_option("--driver", node->driver)->allow_extra_args(false);
   network->callback([node, &status = line.status] { status = node_network_command(*node); });

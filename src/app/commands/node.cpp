@@ -71,7 +71,7 @@ int node_network_command(const NodeOptions& options) {
     if (auto addresses = expand_hostlist(text)) networks.push_back(std::move(*addresses));
   auto calls = calls_of(places, networks, options.driver);
   make_calls(calls);
-  nlohmann::json json = {{"places", to_json(places)}, {"calls", nlohmann::json::array()}};
+  nlohmann::json json = {{"calls", nlohmann::json::array()}};
   for (const NetworkCall& call : calls)
     json["calls"].push_back({{"from", call.from}, {"to", call.to}, {"answered", call.is_answered}});
   return answer(options, dump(json) + "\n");

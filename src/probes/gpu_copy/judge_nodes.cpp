@@ -7,6 +7,7 @@
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "measure/node_devices.hpp"
 #include "measure/node_gpus.hpp"
 #include "model/gpu_vendor.hpp"
 
@@ -251,12 +252,8 @@ std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement) {
     if (judgement.findings.size() == before) without.insert(node.host);
   }
   if (tested == 0 && judgement.findings.empty() && !without.empty()) {
-    judgement.findings.push_back({Verdict::skip,
-                                  without.size() == 1
-                                      ? "no GPU on this node and none expected"
-                                      : fmt::format("no GPU on these {} nodes and none expected", without.size()),
-                                  {},
-                                  "if there should be some, set gpus in the profile"});
+    judgement.findings.push_back(
+        visibility::no_gpus_expected(without.size(), "if there should be some, set gpus in the profile"));
   } else if (tested > 0 && !without.empty()) {
     judgement.evidence.push_back(counted(without.size(), "node") + " without a GPU");
   }

@@ -164,12 +164,8 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
   }
   tally.move_to(findings);
   if (idle_hosts.empty()) return;
-  findings.push_back({Verdict::skip,
-                      idle_hosts.size() == 1
-                          ? "no GPU on this node and none expected"
-                          : fmt::format("no GPU on these {} nodes and none expected", idle_hosts.size()),
-                      {},
-                      "if there should be some, set gpus in the profile"});
+  findings.push_back(
+      visibility::no_gpus_expected(idle_hosts.size(), "if there should be some, set gpus in the profile"));
 }
 
 void judge_faults(Nodes& nodes, std::vector<Finding>& findings) {
