@@ -40,6 +40,9 @@ set(slurm cluster.bound_shapes_test cluster.bundle_test cluster.forged_answers_t
 set(long e2e.other_mpis_test e2e.pytorch_test cluster.default_checks_test e2e.selftest_test cluster.slurm_test cluster.site_jobs_test install.plugin_test
     cluster.four_nodes_test)
 
+# Whose ranks wait for one that never comes, until the time of the check is over: they sleep where they would yield.
+set(waiting e2e.every_fault_test e2e.gpu_training_test e2e.nccl_test e2e.selftest_test)
+
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/house/*_test.py ${CMAKE_CURRENT_SOURCE_DIR}/e2e/*_test.py
      ${CMAKE_CURRENT_SOURCE_DIR}/cluster/*_test.py ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/*_test.py
      ${CMAKE_CURRENT_SOURCE_DIR}/install/*_test.py)
@@ -60,6 +63,9 @@ foreach(script IN LISTS scripts)
   endif()
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${script})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900 SKIP_RETURN_CODE 77 COST 100 ENVIRONMENT "${environment}")
+  if(short IN_LIST waiting AND NOT MUSTER_SANITIZE)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT LD_PRELOAD=${PROJECT_BINARY_DIR}/bin/sleepy_yield.so)
+  endif()
   if(short IN_LIST long)
     set_tests_properties(${name} PROPERTIES COST 200)
   endif()

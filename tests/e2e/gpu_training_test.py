@@ -191,7 +191,7 @@ class Ill(Training):
     def test_calls_that_never_return_are_located(self):
         for fault, rank, call in (("hangs", 3, "cuLaunchKernel"), ("hangs_in_sum", 1, "ncclAllReduce")):
             with self.subTest(fault):
-                self.ill(fault, "--timeout", "20s")
+                self.ill(fault, "--timeout", "10s")
                 self.assertRegex(self.case["reason"], rf"rank {rank} on .* is behind: in {call}, step train")
                 self.assertIn(f"GPU {GPUS[rank]} ({self.uuid(rank)})", self.case["reason"])
                 self.assertEqual({culprit["rank"] for culprit in self.case["culprits"]}, {rank}, self.output)

@@ -188,7 +188,7 @@ class Ill(OnGpus):
     def test_an_init_that_never_returns_is_located(self):
         for deadline in ("300s", "3s"):
             with self.subTest(deadline):
-                verdict, _ = self.one("meeting_hangs", timeout="20s",
+                verdict, _ = self.one("meeting_hangs", timeout="10s",
                                       options=["-x", "p2p", "-S", f"allreduce.deadline={deadline}"])
                 self.assertEqual(verdict, "fail", self.output)
                 self.blamed(4, "in ncclCommInitRankConfig", "7 ranks wait for it")
@@ -201,14 +201,14 @@ class Ill(OnGpus):
 
     def test_asking_again_and_again_is_no_progress(self):
         """The library goes on for ever, and the check's timeout comes before the deadline."""
-        verdict, reason = self.one("meeting_stalls", timeout="15s")
+        verdict, reason = self.one("meeting_stalls", timeout="10s")
         self.assertEqual(verdict, "fail", self.output)
         self.assertIn("all 8 ranks are in step make communicator since", reason)
         self.assertNotIn("at work", reason)
 
     def test_a_blocking_init_that_never_returns(self):
         """Of an old library, which can't be asked meanwhile: all ranks are inside of it."""
-        verdict, reason = self.one("hangs_in_init", timeout="20s", drivers=self.old_drivers())
+        verdict, reason = self.one("hangs_in_init", timeout="10s", drivers=self.old_drivers())
         self.assertEqual(verdict, "fail", self.output)
         self.assertIn("all 8 ranks are in ncclCommInitRank", reason)
         self.assertIn("NCCL_DEBUG=INFO", self.cases["allreduce"]["remedy"])
@@ -235,7 +235,7 @@ class Ill(OnGpus):
         self.assertIn("Duplicate GPU detected", self.said)
 
     def test_a_call_that_never_returns_is_located(self):
-        verdict, reason = self.one("hangs", timeout="25s")
+        verdict, reason = self.one("hangs", timeout="12s")
         self.assertEqual(verdict, "fail", self.output)
         self.assertIn("rank 6", reason)
         self.blamed(6, "in ncclAllReduce")

@@ -1,4 +1,5 @@
 """The PyTorch checks on two ranks: all pass; and what goes wrong in a job names who is at fault, never a bare timeout."""
+import json
 import os
 import pathlib
 import shutil
@@ -95,26 +96,6 @@ class Torch(support.EndToEnd):
 
 
 class Shipped(Torch):
-    def test_all_pass_on_two_ranks(self):
-        has_mpi4py = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True).returncode == 0
-        absent = () if has_mpi4py else ("mpi4py_ranks",)
-        run = support.Run("", "--ranks-per-node", "2")
-        run.argv[2] = str(FOLDER)
-        # Open MPI binds each rank to a core of its own where there is one.
-        run.env.pop("OMPI_MCA_rmaps_base_oversubscribe")
-        run.env["PATH"] = f"{pathlib.Path(PYTHON).parent}:{run.env['PATH']}"
-        with run:
-            self.assertEqual(run.wait(300), 0, run.story())
-            self.assert_clean(run)
-            cases = run.report()["cases"]
-            self.assertEqual({case["check"]: case["verdict"] for case in cases},
-                             {path.stem: "pass" if path.stem not in absent else "skip" for path in FOLDER.glob("*.toml")},
-                             run.story())
-            self.assertEqual([str(path) for path in FOLDER.rglob("__pycache__")], [])
-            for case in cases:
-                if case["check"] in ("torch_allreduce", "torch_send_recv"):
-                    self.assertEqual({metric["where"].get("backend") for metric in case["metrics"]}, {"gloo"}, run.story())
-
     def test_a_torch_that_differs_names_who_has_it(self):
         code = ("torch.version.hip, version = ('7.1.0', (2, 21, 5)) if rank == 1 else ('6.2.1', (2, 20, 5))\n"
                 "torch.distributed.is_nccl_available = lambda: True\ntorch.cuda.nccl.version = lambda: version\n"
@@ -176,7 +157,20 @@ class Readings(Torch):
 class Pages(Torch):
     """Commands of docs/methods/pytorch.md and docs/training-before-a-large-job.md, typed as they stand there."""
 
-    def test_the_pages(self):
+    def all_pass(self, report):
+        """Of a run of the folder as it is, on two ranks."""
+        has_mpi4py = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True).returncode == 0
+        absent = () if has_mpi4py else ("mpi4py_ranks",)
+        cases = report["cases"]
+        self.assertEqual({case["check"]: case["verdict"] for case in cases},
+                         {path.stem: "pass" if path.stem not in absent else "skip" for path in FOLDER.glob("*.toml")})
+        for case in cases:
+            if case["check"] in ("torch_allreduce", "torch_send_recv"):
+                self.assertEqual({metric["where"].get("backend") for metric in case["metrics"]}, {"gloo"}, case)
+        self.assertEqual(report["launches"][0]["ranks"], 2)
+        self.assertEqual([str(path) for path in FOLDER.rglob("__pycache__")], [])
+
+    def test_the_pages_and_all_pass_on_two_ranks(self):
         reader = pages_test.Reader()
         self.addCleanup(shutil.rmtree, reader.folder, True)
         reader.env |= {"PATH": f"{pathlib.Path(PYTHON).parent}:{reader.env['PATH']}", "SCRATCH": str(reader.folder), "nodes": support.HOST}
@@ -190,6 +184,8 @@ class Pages(Torch):
                     typed.append(page_commands.without_comment(command))
                     done = reader.types(command)
                     self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
+                    if typed[-1] == "muster run checks/pytorch":
+                        self.all_pass(json.loads((reader.checkout / "muster-runs/latest/report.json").read_text()))
                     if "--resume" in command:
                         report = (reader.checkout / "muster-runs/latest/report.json").read_text()
                         self.assertIn(f"resumed from {reader.folder}/before.pt", report)
@@ -377,7 +373,7 @@ class Faults(Torch):
     def test_a_rank_that_hangs(self):
         """In a call that lets no other thread of Python run."""
         code = FIFTH.format(function="barrier", action="__import__('ctypes').PyDLL(None).pause()")
-        self.fails(torch_check("torch_ddp.py", "--patience", "8", deadline="40s", code=code),
+        self.fails(torch_check("torch_ddp.py", "--patience", "5", deadline="16s", code=code),
                    "rank 0 on", 'waited too long in step "', "for rank 1", rank=1)
 
     def test_a_rank_that_crashes(self):

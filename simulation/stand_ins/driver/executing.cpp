@@ -1,6 +1,7 @@
 #include "executing.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <sys/mman.h>
+#include <thread>
 
 #include "corruption.hpp"
 #include "sheet.hpp"
@@ -339,7 +341,14 @@ void delete_stream(Stream* stream) {
 }
 
 void finish(Stream* stream) {
-  while (!is_idle(stream)) ::sched_yield();
+  // A rank that waits for one that never comes leaves the core to others.
+  constexpr int looks_awake = 1000;
+  for (int looks = 0; !is_idle(stream); ++looks) {
+    if (looks < looks_awake)
+      ::sched_yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
 }
 
 bool is_idle(Stream* stream) {

@@ -8,9 +8,10 @@
 //   set all nccl_network NAME       between hosts: IB (without it), Socket, AWS Libfabric
 //   set all nccl_notices yes        who is left behind by a rank that gave up gets ncclRemoteError; else it waits
 //   stall CALL RANK                 ncclCommInitRankConfig of that rank never gets further
+#include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <sched.h>
+#include <thread>
 
 #include "nccl_work.hpp"
 
@@ -169,7 +170,7 @@ CALL(ncclCommInitRank, void** comm, int ranks, Id id, int number) {
     const int code = look_for_all(rank);
     if (code != in_progress) return code;
     if (std::time(nullptr) - begun > 120) return failed(remote_error, "a peer did not come");
-    ::sched_yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 #ifndef OLD_NCCL

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/agent_mark.hpp"
+#include "base/clock.hpp"
 #include "base/environment.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -158,6 +159,21 @@ int MpiComm::Handle::wait_asleep(MPI_Request* request) {
   }
 }
 
+int MpiComm::Handle::wait_awake_then_asleep(MPI_Request* request) {
+  constexpr double awake_s = 1e-3;
+  constexpr double longest_pause_s = 1e-3;
+  const double began_s = monotonic_seconds();
+  while (true) {
+    int is_done = 0;
+    if (const int code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE); code != MPI_SUCCESS || is_done != 0)
+      return code;
+    const double waited_s = monotonic_seconds() - began_s;
+    if (waited_s < awake_s) continue;
+    const timespec pause{0, static_cast<long>(1e9 * std::min(waited_s / 20, longest_pause_s))};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
 bool must_be_patient() {
 #if defined(OPEN_MPI)
   return false;  // mpi_yield_when_idle
@@ -294,6 +310,11 @@ Result<std::vector<ByteVector>> MpiComm::collect(std::span<const std::byte> byte
 }
 
 Result<std::vector<ByteVector>> MpiComm::gather(std::span<const std::byte> bytes, int root) {
+  // MPI_Gather keeps a core of each rank until the last one comes, which then measures beside them.
+  MPI_Request request = MPI_REQUEST_NULL;
+  int code = MPI_Ibarrier(handle_->comm, &request);
+  if (code == MPI_SUCCESS) code = Handle::wait_awake_then_asleep(&request);
+  if (auto met = checked(code, "MPI_Ibarrier before MPI_Gather"); !met) return tl::unexpected(met.error());
   return collect(bytes, root);
 }
 

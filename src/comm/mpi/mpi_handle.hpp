@@ -22,6 +22,10 @@ struct MpiComm::Handle {
     return code == MPI_SUCCESS ? wait_asleep(&request) : code;
   }
 
+  /// Waits for the end of an operation that may take minutes: awake for 1 ms, then with pauses of a twentieth of the
+  /// time so far, at most 1 ms each. An MPI return code.
+  [[nodiscard]] static int wait_awake_then_asleep(MPI_Request* request);
+
  private:
   static int wait_asleep(MPI_Request* request);
 };
