@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -144,7 +145,10 @@ class SlowPairs {
       if (pair.ways[0].is_explained && pair.ways[1].is_explained) continue;
       ClassPairs& of = classes_[class_of(table, pair)];
       const PairEvidence alone = evidence_of(table, pair);
-      if (alone.is_alone[0] || alone.is_alone[1]) of.alone.push_back(slowest(alone));
+      if (alone.is_alone[0] || alone.is_alone[1]) {
+        of.alone.push_back(slowest(alone));
+        for (const int unit : {pair.low, pair.high}) alone_of_unit_[unit].push_back(slowest(alone));
+      }
       double together = -std::numeric_limits<double>::infinity();
       LinkCell cell;
       for (const Way& way : pair.ways) {
@@ -154,6 +158,7 @@ class SlowPairs {
         cell = {is_upward ? pair.low : pair.high, is_upward ? pair.high : pair.low, share_of(together)};
       }
       of.together.push_back(together);
+      of.per_deviation.push_back(per_deviation_of(pair));
       if (cell.from != cell.to) of.cells.push_back(cell);
     }
     for (auto& [class_id, of] : classes_) {
@@ -172,7 +177,10 @@ class SlowPairs {
     Count together = above(of.together, bound);
     if (alone.slow > 0) --alone.slow, --alone.all;
     if (together.slow > 0) --together.slow, --together.all;
-    const double slow = static_cast<double>(together.slow) * alone.rate();
+    double slow = static_cast<double>(together.slow) * alone.rate();
+    // Too few were measured alone to show how many stay slow: those that noise makes slow do not.
+    if (alone.all < enough_alone && is_only_one(pair, bound))
+      slow = std::min(slow, static_cast<double>(together.slow) - of.by_noise(bound));
     return slow > std::max(most_slow_links, most_share_of_links * static_cast<double>(together.all));
   }
   [[nodiscard]] std::span<const LinkCell> slowest_of(int class_id) const {
@@ -184,8 +192,31 @@ class SlowPairs {
   struct ClassPairs {
     std::vector<double> together;
     std::vector<double> alone;
-    std::vector<LinkCell> cells;  ///< the slower direction of each pair, the slowest pair first
+    std::vector<double> per_deviation;  ///< standard deviations in a slowness of 1, of a direction of each pair
+    std::vector<LinkCell> cells;        ///< the slower direction of each pair, the slowest pair first
+
+    /// The expected number of pairs of which normal noise makes a direction slower than that.
+    [[nodiscard]] double by_noise(double slowness) const {
+      return std::accumulate(per_deviation.begin(), per_deviation.end(), 0.0, [&](double sum, double per) {
+        const double neither = 1 - std::erfc(slowness * per / std::sqrt(2.0)) / 2;
+        return sum + 1 - neither * neither;
+      });
+    }
   };
+
+  static double per_deviation_of(const Pair& pair) {
+    for (const Way& way : pair.ways)
+      if (way.left() > 0 && way.slowness != 0) return way.z / way.slowness * std::sqrt(way.n);
+    return 0;
+  }
+  /// No other pair of its units was that slow alone: several are a slow unit, or a class.
+  [[nodiscard]] bool is_only_one(const Pair& pair, double bound) const {
+    return std::ranges::all_of(std::array{pair.low, pair.high}, [&](int unit) {
+      const auto alone = alone_of_unit_.find(unit);
+      return alone == alone_of_unit_.end() ||
+             std::ranges::count_if(alone->second, [&](double one) { return one > bound; }) <= 1;
+    });
+  }
 
   static double slowest(const PairEvidence& evidence) {
     return std::max(evidence.ways[0].mean(), evidence.ways[1].mean());
@@ -196,6 +227,7 @@ class SlowPairs {
   }
 
   std::map<int, ClassPairs> classes_;
+  std::map<int, std::vector<double>> alone_of_unit_;  ///< slowness of its pairs that were measured alone
 };
 
 bool has_cell(const std::vector<LinkCell>& cells, const LinkCell& wanted) {

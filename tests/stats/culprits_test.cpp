@@ -843,6 +843,43 @@ Culprits with_second_look(int units, int rounds, const std::function<bool(int, i
   return decode_culprits(samples, settings);
 }
 
+/// One direction of each pair is 8 % slower: many healthy pairs are half as slow as the link, and few are measured
+/// alone.
+TEST(Culprits, ASlowLinkIsNamedBesidePairsWithASlowerDirection) {
+  int found = 0;
+  int others = 0;
+  constexpr int runs = 20;
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) {
+    Random random(seed);
+    const Machine machine = machine_of(64, {});
+    auto samples = simulated::random_rounds(machine, 12, random);
+    const Fault fault = fault_of(PartKind::link, samples.front().from, 0.15, samples.front().to);
+    const Machine slow = machine_of(64, {fault});
+    const auto slowed = [&](LinkSample sample) {
+      const bool is_slower =
+          ((sample.from * 7 + sample.to * 7 + sample.from * sample.to) % 2 == 0) == (sample.from < sample.to);
+      sample.value *= simulated::left_of_speed(slow, {true}, sample.from, sample.to) * (is_slower ? 0.92 : 1);
+      return sample;
+    };
+    for (LinkSample& sample : samples) sample = slowed(sample);
+    DecodeSettings settings;
+    settings.least_slowdown = 0.1;
+    for (const LinkCell& cell : decode_culprits(samples, settings).worth_repeating)
+      for (int i = 0; i < 3; ++i) {
+        samples.push_back(slowed(simulated::measure(machine, {}, random, cell.from, cell.to, 12 + i)));
+        samples.back().is_alone = true;
+      }
+    for (const SuspectPart& part : decode_culprits(samples, settings).parts) {
+      const bool is_right =
+          part.kind == PartKind::link && std::minmax(part.from, part.to) == std::minmax(fault.unit, fault.partner);
+      ++(is_right ? found : others);
+    }
+  }
+  std::printf("of %d links %d are named, and %d other parts\n", runs, found, others);
+  EXPECT_GE(found, runs - 2);
+  EXPECT_LE(others, 1);
+}
+
 std::vector<int> numbers(int first, int last) {
   std::vector<int> all(static_cast<std::size_t>(last - first + 1));
   std::iota(all.begin(), all.end(), first);
