@@ -11,9 +11,8 @@ namespace muster {
 
 namespace {
 
-/// A training with PyTorch; its other checks do not train.
-bool trains_with_torch(const CaseResult& result) {
-  return is_in("pytorch", result.tags) && (result.check == "torch_ddp" || result.check == "torch_launch");
+bool has_tag(const CaseResult& result, std::string_view tag) {
+  return is_in(tag, result.tags);
 }
 
 /// What the user asked for is to be changed, or a file that the user named: neither machine nor software is at fault.
@@ -44,10 +43,10 @@ struct Side {
   }
 };
 
-/// What the environment's own check found explains more than that a training did not run.
+/// A check of the environment explains more than a training that did not run.
 const CaseResult& explaining(const std::vector<const CaseResult*>& failed) {
   const auto own = std::find_if(failed.begin(), failed.end(),
-                                [](const CaseResult* result) { return result->check == "torch_environment"; });
+                                [](const CaseResult* result) { return has_tag(*result, "environment"); });
   return own == failed.end() ? *failed.front() : **own;
 }
 
@@ -58,9 +57,9 @@ std::optional<std::string> blame_training(const std::vector<CaseResult>& cases) 
   Side trained;
   Side torch;
   for (const auto& result : cases) {
-    if (result.probe == "training") native.add(result);
-    if (trains_with_torch(result)) trained.add(result);
-    if (is_in("pytorch", result.tags)) torch.add(result);
+    const bool has_torch = has_tag(result, "pytorch");
+    if (has_torch) torch.add(result);
+    if (has_tag(result, "training")) (has_torch ? trained : native).add(result);
   }
   if (!native.failed.empty() && (trained.passed > 0 || !trained.failed.empty()))
     return fmt::format("training: {} natively: the machine or its fabric is at fault; repair that before PyTorch{}",

@@ -8,7 +8,7 @@ namespace {
 CaseResult native(Verdict verdict) {
   CaseResult result;
   result.check = "training";
-  result.probe = "training";
+  result.tags = {"training", "default"};
   result.verdict = verdict;
   result.reason = "the loss is constant";
   return result;
@@ -17,8 +17,10 @@ CaseResult native(Verdict verdict) {
 CaseResult torch(const char* check, Verdict verdict, const char* reason = "") {
   CaseResult result;
   result.check = check;
-  result.probe = "command";
   result.tags = {"slow", "pytorch"};
+  const std::string_view name(check);
+  if (name == "torch_ddp" || name == "torch_launch") result.tags.emplace_back("training");
+  if (name == "torch_environment") result.tags.emplace_back("environment");
   result.verdict = verdict;
   result.reason = reason;
   return result;
