@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -104,10 +105,11 @@ class HoldsSince {
 /// Daemons of the launch that started ranks of this node.
 class Daemons {
  public:
+  void note(int parent, std::uint64_t start_ticks) {
+    if (parent > 1 && daemons_.count(parent) == 0 && is_daemon_of_one_launch(parent)) daemons_[parent] = start_ticks;
+  }
   void note(const std::vector<FlightRecord>& records) {
-    for (const FlightRecord& record : records)
-      if (record.parent > 1 && daemons_.count(record.parent) == 0 && is_daemon_of_one_launch(record.parent))
-        daemons_[record.parent] = record.parent_start_ticks;
+    for (const FlightRecord& record : records) note(record.parent, record.parent_start_ticks);
   }
   /// They end with the launch, unless the network is lost.
   void await_end(double grace_s) {
@@ -129,8 +131,7 @@ class Daemons {
 };
 
 /// Returns when ranks, their recorders and their daemons are gone, or after it has ended them.
-void watch(const std::string& tag, const WatchdogTimes& times) {
-  Daemons daemons;
+void watch(const std::string& tag, const WatchdogTimes& times, Daemons daemons) {
   HoldsSince orphaned;
   HoldsSince ended;
   bool has_ended_them = false;
@@ -165,7 +166,11 @@ void shed_rank() {
       if (std::string_view(*variable).starts_with(of_launcher)) std::memset(*variable, 'x', std::strlen(*variable));
 }
 
-[[noreturn]] void live(const std::string& tag, const WatchdogTimes& times, int name) {
+[[noreturn]] void live(const std::string& tag, const WatchdogTimes& times, int name, int parent) {
+  // Of the rank that starts it, which may have ended before the first look.
+  Daemons daemons;
+  if (const auto status = process_status(parent)) daemons.note(parent, status->start_ticks);
+
   // The rank stamps signals into its recorder.
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
@@ -173,7 +178,7 @@ void shed_rank() {
   // Out of reach of a terminal and of signals to the group.
   ::setsid();
   close_inherited_descriptors(name);
-  watch(tag, times);
+  watch(tag, times, std::move(daemons));
   ::_exit(0);
 }
 
@@ -182,10 +187,11 @@ void shed_rank() {
 void start_watchdog(const std::string& tag, const WatchdogTimes& times) {
   const int name = take_name(tag);
   if (name < 0) return;
+  const pid_t parent = ::getppid();
   const pid_t between = ::fork();
   // A child of its own would be taken for a program that a probe started.
   if (between == 0) {
-    if (::fork() == 0) live(tag, times, name);
+    if (::fork() == 0) live(tag, times, name, parent);
     ::_exit(0);
   }
   while (between > 0 && ::waitpid(between, nullptr, 0) < 0 && errno == EINTR) continue;
