@@ -76,15 +76,22 @@ TEST(Property, EveryPrefixIsHandled) {
       EXPECT_TRUE(is_handled(good.substr(0, length))) << good.substr(0, length);
 }
 
+// Under a sanitizer a third of the replacements at each place, in turn.
+#ifdef MUSTER_SANITIZED
+constexpr std::size_t share_tried = 3;
+#else
+constexpr std::size_t share_tried = 1;
+#endif
+
 TEST(Property, EveryByteReplacedIsHandled) {
   // All structural characters and a few others at every place.
   using std::string_literals::operator""s;
   const auto replacements = "\0\x01\n\r\"'\\[]{}=.,#-_ a0\x7f\x80\xc3\xff"s;
   for (const auto& good : {good_check, good_system})
     for (std::size_t at = 0; at < good.size(); ++at)
-      for (const char byte : replacements) {
+      for (std::size_t i = at % share_tried; i < replacements.size(); i += share_tried) {
         auto changed = good;
-        changed[at] = byte;
+        changed[at] = replacements[i];
         ASSERT_TRUE(is_handled(changed)) << changed;
       }
 }

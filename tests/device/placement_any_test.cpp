@@ -21,7 +21,11 @@
 namespace muster {
 namespace {
 
+#ifdef MUSTER_SANITIZED
+constexpr int cases = 3000;
+#else
 constexpr int cases = 10000;
+#endif
 
 class Chance {
  public:

@@ -1,5 +1,6 @@
 // Stands in for libcublas.so.12 and, with FAKE_HIPBLAS, for libhipblas.so.2: products on the host, down columns as the
 // real ones have it, done while a thread waits for the stream of the runtime's stand-in, which has to be loaded.
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <string>
@@ -55,6 +56,42 @@ int type_of(int vendors) {
   }
 }
 
+constexpr int rows_at_once = 4;
+constexpr int columns_at_once = 8;
+using Lanes = double __attribute__((vector_size(4 * sizeof(double)), aligned(alignof(double))));
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define FOR_ANY_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_ANY_PROCESSOR
+#endif
+
+/// sums[r][c] = the sum over i of left[r * k + i] * right[i * n + c], in the order of i whatever the processor.
+FOR_ANY_PROCESSOR void add_block(double (&sums)[rows_at_once][columns_at_once], const double* left, const double* right,
+                                 int k, int n) {
+  Lanes low[rows_at_once] = {};
+  Lanes high[rows_at_once] = {};
+  for (int i = 0; i < k; ++i) {
+    const auto* of = reinterpret_cast<const Lanes*>(right + static_cast<std::ptrdiff_t>(i) * n);
+    const Lanes first = of[0];
+    const Lanes second = of[1];
+    for (int row = 0; row < rows_at_once; ++row) {
+      const double factor = left[static_cast<std::ptrdiff_t>(row) * k + i];
+      low[row] += factor * first;
+      high[row] += factor * second;
+    }
+  }
+  for (int row = 0; row < rows_at_once; ++row)
+    for (int lane = 0; lane < 4; ++lane) {
+      sums[row][lane] = low[row][lane];
+      sums[row][4 + lane] = high[row][lane];
+    }
+}
+
+int whole(int count, int block) {
+  return (count + block - 1) / block * block;
+}
+
 struct Matrix {
   const void* memory;
   int lead;
@@ -70,43 +107,45 @@ struct Product {
   void* c;
   int c_lead;
 
-  /// Row after row, whatever it was.
-  [[nodiscard]] std::vector<double> read(const Matrix& matrix, int rows, int columns) const {
-    std::vector<double> values;
-    values.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+  /// Row after row, whatever it was; zeros where `padded` has more of either.
+  [[nodiscard]] std::vector<double> read(const Matrix& matrix, int rows, int columns, int padded_rows,
+                                         int padded_columns) const {
+    std::vector<double> values(static_cast<std::size_t>(padded_rows) * static_cast<std::size_t>(padded_columns));
     const auto* floats = static_cast<const float*>(matrix.memory);
     for (int row = 0; row < rows; ++row)
       for (int column = 0; column < columns; ++column) {
-        const int at = matrix.is_transposed ? row * matrix.lead + column : column * matrix.lead + row;
-        values.push_back(type == 1 ? static_cast<double>(floats[at])
-                                   : fake::get_number(static_cast<const std::byte*>(matrix.memory), type,
-                                                      static_cast<std::size_t>(at)));
+        const auto at =
+            static_cast<std::size_t>(matrix.is_transposed ? row * matrix.lead + column : column * matrix.lead + row);
+        values[static_cast<std::size_t>(row * padded_columns + column)] =
+            type == 1 ? static_cast<double>(floats[at])
+                      : fake::get_number(static_cast<const std::byte*>(matrix.memory), type, at);
       }
     return values;
   }
 
+  void put(int row, int column, double sum) const {
+    const auto at = static_cast<std::size_t>(column * c_lead + row);
+    auto* to = static_cast<std::byte*>(c);
+    if (result == 10)
+      fake::put_as(to, at, static_cast<std::int32_t>(sum));
+    else if (result == 1)
+      fake::put_as(to, at, sum);
+    else
+      fake::put_as(to, at, static_cast<float>(sum));
+  }
+
   void compute() const {
-    const auto left = read(a, m, k);
-    const auto right = read(b, k, n);
-    std::vector<double> sums(static_cast<std::size_t>(n));
-    for (int row = 0; row < m; ++row) {
-      sums.assign(sums.size(), 0);
-      for (int i = 0; i < k; ++i)
-        for (int column = 0; column < n; ++column)
-          sums[static_cast<std::size_t>(column)] +=
-              left[static_cast<std::size_t>(row * k + i)] * right[static_cast<std::size_t>(i * n + column)];
-      for (int column = 0; column < n; ++column) {
-        const auto at = static_cast<std::size_t>(column * c_lead + row);
-        auto* to = static_cast<std::byte*>(c);
-        const double sum = sums[static_cast<std::size_t>(column)];
-        if (result == 10)
-          fake::put_as(to, at, static_cast<std::int32_t>(sum));
-        else if (result == 1)
-          fake::put_as(to, at, sum);
-        else
-          fake::put_as(to, at, static_cast<float>(sum));
+    const int columns = whole(n, columns_at_once);
+    const auto left = read(a, m, k, whole(m, rows_at_once), k);
+    const auto right = read(b, k, n, k, columns);
+    double sums[rows_at_once][columns_at_once];
+    for (int row = 0; row < m; row += rows_at_once)
+      for (int column = 0; column < n; column += columns_at_once) {
+        add_block(sums, left.data() + static_cast<std::ptrdiff_t>(row) * k, right.data() + column, k, columns);
+        for (int r = 0; r < std::min(rows_at_once, m - row); ++r)
+          for (int c_of = 0; c_of < std::min(columns_at_once, n - column); ++c_of)
+            put(row + r, column + c_of, sums[r][c_of]);
       }
-    }
     const std::size_t bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(c_lead) * (result == 1 ? 8 : 4);
     fake::after_product(device, c, bytes);
     static auto* const took = reinterpret_cast<void (*)(void*, double)>(runtime_symbol("stand_in_took"));
