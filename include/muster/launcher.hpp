@@ -148,7 +148,7 @@ struct LauncherSpec {
   int most_ranks = 0;                          ///< 0: any number
   bool needs_allocation = false;               ///< it starts ranks on nodes that its scheduler has granted
   bool selects_gpus = false;                   ///< it has an option that gives each rank its GPU
-  bool reads_greetings_in_turn = true;         ///< a caller that sends half of one makes others wait
+  bool reads_handshakes_in_turn = true;        ///< a caller that sends half of one makes others wait
   bool gives_input_to_rank_0 = false;          ///< what it reads on standard input goes to rank 0 and to no other node
   std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
   std::span<const std::string_view> ask = {};  ///< arguments that make it print its version; empty: none

@@ -133,7 +133,7 @@ void leave_servers_of_others() {
 }
 
 /// Until MPI is up: a rank without a launcher needs neither a daemon of Open MPI nor a port, on which either would wait
-/// for the rest of half a greeting of any user.
+/// for the rest of an incomplete handshake of any user.
 class NoPorts {
  public:
   NoPorts() {

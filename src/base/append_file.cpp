@@ -41,11 +41,11 @@ Result<AppendFile> AppendFile::create(const fs::path& path, std::size_t reserve)
   const auto place = open_place(path);
   if (!place) return tl::unexpected(place.error());
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  file.descriptor_ = ::openat(place->folder.number(), place->name.c_str(), flags, 0600);
-  if (file.descriptor_ < 0)
+  file.descriptor_.reset(::openat(place->folder.number(), place->name.c_str(), flags, 0600));
+  if (!file.descriptor_.is_open())
     return fail(ErrorKind::system, path.string(), fmt::format("can't be written: {}", std::strerror(errno)));
   struct stat about {};
-  if (::fstat(file.descriptor_, &about) != 0 || !S_ISREG(about.st_mode))
+  if (::fstat(file.descriptor_.number(), &about) != 0 || !S_ISREG(about.st_mode))
     return fail(ErrorKind::system, path.string(), "can't be written: it is a pipe or a device; remove it");
   if (auto reserved = file.reserve(reserve); !reserved) {
     file.release_reserve();  // some file systems keep the part that fitted
@@ -54,41 +54,23 @@ Result<AppendFile> AppendFile::create(const fs::path& path, std::size_t reserve)
   return file;
 }
 
-AppendFile::AppendFile(AppendFile&& other) noexcept {
-  *this = std::move(other);
-}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  if (this == &other) return *this;
-  if (descriptor_ >= 0) ::close(descriptor_);
-  path_ = std::move(other.path_);
-  descriptor_ = std::exchange(other.descriptor_, -1);
-  size_ = other.size_;
-  reserved_to_ = other.reserved_to_;
-  return *this;
-}
-
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<void> AppendFile::append(std::span<const std::byte> bytes) {
-  const int error = write_all_at(descriptor_, bytes, size_);
+  const int error = write_all_at(descriptor_.number(), bytes, size_);
   if (error == 0) {
     size_ += bytes.size();
     return {};
   }
   // What was written of it goes again, so that readers find whole records only; with it goes all room beyond the
   // end, which is taken back at once. Should either fail, the next record is still written at the right place.
-  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) == 0 && reserved_to_ > size_ &&
-      set_aside(descriptor_, size_, reserved_to_ - size_) != 0)
+  if (::ftruncate(descriptor_.number(), static_cast<off_t>(size_)) == 0 && reserved_to_ > size_ &&
+      set_aside(descriptor_.number(), size_, reserved_to_ - size_) != 0)
     reserved_to_ = size_;
   return fail(ErrorKind::system, path_.string(), fmt::format("can't be written: {}", std::strerror(error)));
 }
 
 Result<void> AppendFile::reserve(std::size_t bytes) {
   if (bytes == 0) return {};
-  if (const int error = set_aside(descriptor_, size_, bytes); error != 0)
+  if (const int error = set_aside(descriptor_.number(), size_, bytes); error != 0)
     return fail(ErrorKind::system, path_.string(),
                 fmt::format("no room can be set aside for {} bytes: {}", bytes, std::strerror(error)));
   reserved_to_ = std::max<std::uint64_t>(reserved_to_, size_ + bytes);
@@ -97,7 +79,7 @@ Result<void> AppendFile::reserve(std::size_t bytes) {
 
 void AppendFile::release_reserve() {
   reserved_to_ = size_;
-  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) return;  // nothing depends on it
+  if (::ftruncate(descriptor_.number(), static_cast<off_t>(size_)) != 0) return;  // nothing depends on it
 }
 
 }  // namespace muster

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace muster {
 
@@ -17,5 +19,11 @@ namespace muster {
 [[nodiscard]] inline std::string environment_text(const char* name) {
   return environment_variable(name).value_or(std::string());
 }
+
+/// `NAME=value` of this environment without `unset`, and with `added`; of a name that is added twice, the last counts.
+[[nodiscard]] std::vector<std::string> child_environment(const std::vector<std::pair<std::string, std::string>>& added,
+                                                         const std::vector<std::string>& unset = {});
+/// Pointers into `texts` with a null pointer at the end, for exec.
+[[nodiscard]] std::vector<char*> exec_list(std::vector<std::string>& texts);
 
 }  // namespace muster

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/number.hpp"
+#include "base/owned_descriptor.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -64,10 +65,9 @@ struct RootMount {
 /// Most files are there. It is not unmounted while this process runs, so that its number stays its own.
 const RootMount& root_mount() {
   static const RootMount root = [] {
-    const int opened = ::open("/", O_PATH | O_CLOEXEC);
-    RootMount found{mount_of(opened), {}};
-    found.owner = owner_of_mount(opened, found.number);
-    if (opened >= 0) ::close(opened);
+    const OwnedDescriptor opened(::open("/", O_PATH | O_CLOEXEC));
+    RootMount found{mount_of(opened.number()), {}};
+    found.owner = owner_of_mount(opened.number(), found.number);
     return found;
   }();
   return root;
@@ -80,13 +80,8 @@ std::optional<uid_t> owner_of_mount(int opened) {
 }
 
 bool see(int folder, const std::string& name, int flags, struct stat& about) {
-  const int opened = ::openat(folder, name.c_str(), O_PATH | O_CLOEXEC | flags);
-  if (opened < 0) return false;
-  const bool is_seen = see_file(opened, about);
-  const int error = errno;
-  ::close(opened);
-  errno = error;
-  return is_seen;
+  const OwnedDescriptor opened(::openat(folder, name.c_str(), O_PATH | O_CLOEXEC | flags));
+  return opened.is_open() && see_file(opened.number(), about);
 }
 
 }  // namespace
@@ -130,12 +125,10 @@ bool see_link_at(int folder, const std::string& name, struct stat& about) {
 }
 
 bool see_entry(const std::string& path, struct stat& about) {
-  const int entry = ::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  const int folder = ::open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  const bool is_seen = entry >= 0 && folder >= 0 && mount_of(entry) == mount_of(folder) && see_file(entry, about);
-  for (const int opened : {entry, folder})
-    if (opened >= 0) ::close(opened);
-  return is_seen;
+  const OwnedDescriptor entry(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const OwnedDescriptor folder(::open(path.substr(0, path.rfind('/') + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return entry.is_open() && folder.is_open() && mount_of(entry.number()) == mount_of(folder.number()) &&
+         see_file(entry.number(), about);
 }
 
 }  // namespace muster

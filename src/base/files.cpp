@@ -60,18 +60,16 @@ int rename_in_place(const fs::path& from, const fs::path& to) {
 
 Result<std::string> read_file(const fs::path& path, std::size_t most) {
   // Without O_NONBLOCK a pipe without a writer would block forever.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return cant("can't be read", path, errno);
+  const OwnedDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!opened.is_open()) return cant("can't be read", path, errno);
   struct stat status {};
-  if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-    ::close(descriptor);
+  if (::fstat(opened.number(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
     return fail(ErrorKind::system, path.string(), "can't be read: it is a pipe or a device; give a regular file");
-  }
   std::string text;
   char buffer[1 << 16];
   int error = 0;
   for (;;) {
-    const auto count = ::read(descriptor, buffer, sizeof buffer);
+    const auto count = ::read(opened.number(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) error = errno;
     if (count <= 0 || text.size() + static_cast<std::size_t>(count) > most) {
@@ -80,7 +78,6 @@ Result<std::string> read_file(const fs::path& path, std::size_t most) {
     }
     text.append(buffer, static_cast<std::size_t>(count));
   }
-  ::close(descriptor);
   if (error != 0) return cant("can't be read", path, error);
   return text;
 }

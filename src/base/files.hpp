@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/owned_descriptor.hpp"
 #include "muster/result.hpp"
 
 namespace muster {
@@ -54,9 +55,6 @@ class AppendFile {
   /// Creates it, mode 0600; `reserve` bytes of disk are set aside for it at once (0: none), so that writes within
   /// the reserve can't fail for a full disk. Fails when they can't be had.
   [[nodiscard]] static Result<AppendFile> create(const fs::path& path, std::size_t reserve);
-  AppendFile(AppendFile&&) noexcept;
-  AppendFile& operator=(AppendFile&&) noexcept;
-  ~AppendFile();
   [[nodiscard]] Result<void> append(std::span<const std::byte> bytes);
   /// Sets aside disk for the next `bytes` bytes, beside what already is. Fails with kind `system` when they can't be
   /// had; does nothing on a file system that knows no such thing.
@@ -67,7 +65,7 @@ class AppendFile {
  private:
   AppendFile() = default;
   fs::path path_;
-  int descriptor_ = -1;
+  OwnedDescriptor descriptor_;
   std::uint64_t size_ = 0;
   std::uint64_t reserved_to_ = 0;  ///< disk is set aside up to here
 };

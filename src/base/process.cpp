@@ -6,11 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/environment.hpp"
 #include "base/files.hpp"
-#include "base/lists.hpp"
+#include "base/owned_descriptor.hpp"
 #include "base/uv_handle.hpp"
-
-extern char** environ;
 
 namespace muster {
 
@@ -18,47 +17,6 @@ namespace {
 
 // How long a stream that a grandchild holds open may delay the report of a process's end.
 constexpr std::uint64_t drain_milliseconds = 1000;
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { reset(-1); }
-  void reset(int number) {
-    if (number_ >= 0) ::close(number_);
-    number_ = number;
-  }
-  [[nodiscard]] int get() const { return number_; }
-  [[nodiscard]] int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_ = -1;
-};
-
-// Our environment as `NAME=value` without `unset`, with `added` on top.
-std::vector<std::string> merged_environment(const Environment& added, const std::vector<std::string>& unset) {
-  std::vector<std::string> merged;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    const std::string_view name = text.substr(0, text.find('='));
-    const auto is_replaced = [&](const auto& one) { return one.first == name; };
-    if (is_in(name, unset)) continue;
-    if (std::none_of(added.begin(), added.end(), is_replaced)) merged.emplace_back(text);
-  }
-  for (auto one = added.begin(); one != added.end(); ++one) {
-    const auto is_same = [&](const auto& later) { return later.first == one->first; };
-    if (std::none_of(one + 1, added.end(), is_same)) merged.push_back(one->first + "=" + one->second);
-  }
-  return merged;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
 
 Error start_error(const ProcessOptions& options, int status) {
   const std::string& program = options.argv.front();
@@ -111,8 +69,8 @@ struct Process::Implementation final : UvHandle {
   void forget() override { options_ = {}; }
 
  private:
-  Result<void> open_pipe(uv_pipe_t& ours, Descriptor& theirs, bool we_read);
-  int spawn(const std::array<Descriptor, 3>& descriptors);
+  Result<void> open_pipe(uv_pipe_t& ours, OwnedDescriptor& theirs, bool we_read);
+  int spawn(const std::array<OwnedDescriptor, 3>& descriptors);
   void start_timer(uv_timer_t& timer, std::uint64_t wait, uv_timer_cb act);
   void write_input();
   void close_all();
@@ -138,31 +96,30 @@ struct Process::Implementation final : UvHandle {
 };
 
 // Real pipes, where libuv's own would be sockets: a child can't open /dev/stderr when that is a socket.
-Result<void> Process::Implementation::open_pipe(uv_pipe_t& ours, Descriptor& theirs, bool we_read) {
+Result<void> Process::Implementation::open_pipe(uv_pipe_t& ours, OwnedDescriptor& theirs, bool we_read) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return fail(ErrorKind::launch, options_.argv.front(), std::string("no pipe for it: ") + std::strerror(errno));
   theirs.reset(ends[we_read ? 1 : 0]);
-  Descriptor mine;
-  mine.reset(ends[we_read ? 0 : 1]);
+  OwnedDescriptor mine(ends[we_read ? 0 : 1]);
   uv_pipe_init(&loop().uv, &ours, 0);
   opened(ours);
-  const int status = uv_pipe_open(&ours, mine.get());
+  const int status = uv_pipe_open(&ours, mine.number());
   if (status != 0)
     return fail(ErrorKind::launch, options_.argv.front(), std::string("no pipe for it: ") + uv_strerror(status));
   (void)mine.release();
   return {};
 }
 
-int Process::Implementation::spawn(const std::array<Descriptor, 3>& descriptors) {
-  std::vector<std::string> variables = merged_environment(options_.env, options_.unset);
-  std::vector<char*> env = pointers(variables);
-  std::vector<char*> args = pointers(options_.argv);
+int Process::Implementation::spawn(const std::array<OwnedDescriptor, 3>& descriptors) {
+  std::vector<std::string> variables = child_environment(options_.env, options_.unset);
+  std::vector<char*> env = exec_list(variables);
+  std::vector<char*> args = exec_list(options_.argv);
   std::array<uv_stdio_container_t, 3> stdio{};
   for (std::size_t i = 0; i < stdio.size(); ++i) {
     // UV_IGNORE gives the child /dev/null.
-    stdio[i].flags = descriptors[i].get() < 0 ? UV_IGNORE : UV_INHERIT_FD;
-    stdio[i].data.fd = descriptors[i].get();
+    stdio[i].flags = descriptors[i].number() < 0 ? UV_IGNORE : UV_INHERIT_FD;
+    stdio[i].data.fd = descriptors[i].number();
   }
   uv_process_options_t how{};
   how.exit_cb = on_exit;
@@ -179,7 +136,7 @@ int Process::Implementation::spawn(const std::array<Descriptor, 3>& descriptors)
 }
 
 Result<void> Process::Implementation::start() {
-  std::array<Descriptor, 3> theirs;
+  std::array<OwnedDescriptor, 3> theirs;
   Result<void> pipes = open_pipe(out_, theirs[1], true);
   if (pipes) pipes = open_pipe(err_, theirs[2], true);
   if (pipes && !options_.stdin_text.empty()) pipes = open_pipe(in_, theirs[0], false);

@@ -156,21 +156,6 @@ class TrustedWalk {
 
 }  // namespace
 
-OwnedDescriptor::OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-OwnedDescriptor::~OwnedDescriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-int OwnedDescriptor::release() {
-  return std::exchange(number_, -1);
-}
-
 Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust) {
   std::error_code error;
   const auto way = fs::absolute(path, error);

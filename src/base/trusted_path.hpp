@@ -5,25 +5,10 @@
 
 #include "base/file_owner.hpp"
 #include "base/files.hpp"
+#include "base/owned_descriptor.hpp"
 #include "muster/result.hpp"
 
 namespace muster {
-
-/// Closed with its owner; -1: none.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int number) : number_(number) {}
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
-  ~OwnedDescriptor();
-  [[nodiscard]] int number() const { return number_; }
-  /// The caller closes it.
-  [[nodiscard]] int release();
-
- private:
-  int number_ = -1;
-};
 
 /// Who may write a path beside root and the caller.
 struct Trust {

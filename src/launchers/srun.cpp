@@ -245,7 +245,7 @@ extern const LauncherSpec launcher_srun{
     .summary = "Slurm's srun, on the nodes of the allocation around muster.",
     .needs_allocation = true,
     .selects_gpus = true,
-    .reads_greetings_in_turn = false,
+    .reads_handshakes_in_turn = false,
     .gives_input_to_rank_0 = true,  // --input=0
     .program = "srun",
     .ask = ask,

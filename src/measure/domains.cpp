@@ -8,6 +8,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "system/control_groups.hpp"
 #include "system/meminfo.hpp"
 
 namespace muster::memory_bandwidth {
@@ -92,15 +93,7 @@ std::uint64_t headroom(const fs::path& folder) {
 
 std::uint64_t headroom_of_groups(const fs::path& root) {
   std::uint64_t least = unlimited;
-  const auto groups = read_file(root / "proc/self/cgroup", 1u << 16);
-  for (const std::string_view line : groups ? lines(*groups) : std::vector<std::string_view>()) {
-    const auto fields = split(line, ':');
-    if (fields.size() != 3 || (!fields[1].empty() && fields[1] != "memory")) continue;
-    const fs::path top = root / "sys/fs/cgroup" / fields[1];
-    for (fs::path group = fs::path(fields[2]).relative_path(); !group.empty(); group = group.parent_path())
-      least = std::min(least, headroom(top / group));
-    least = std::min(least, headroom(top));
-  }
+  for (const ControlGroup& group : control_groups("memory", root)) least = std::min(least, headroom(group.folder));
   return least;
 }
 

@@ -17,14 +17,14 @@
 
 namespace muster::p2p {
 
-inline constexpr ParamSpec on_param{
-    "on",
-    ParamType::text,
-    "auto",
-    "Memory of the data; auto: of GPUs if any rank's node has them, without a fallback to the host's; else the host's.",
-    "auto|host|device",
-    {},
-    {}};
+inline constexpr ParamSpec on_param{"on",
+                                    ParamType::text,
+                                    "auto",
+                                    "Memory that holds the data; auto: GPU memory if the node of any rank has GPUs, "
+                                    "without a fallback to host memory; else host memory.",
+                                    "auto|host|device",
+                                    {},
+                                    {}};
 inline constexpr ParamSpec transport_param{"transport",
                                            ParamType::text,
                                            "auto",
@@ -55,8 +55,8 @@ constexpr ParamSpec least_of_link_param(std::string_view fallback) {
           1};
 }
 
-inline constexpr LabelSpec memory_label{"memory", "device: memory of GPUs. Only there."};
-inline constexpr LabelSpec carrier_label{"transport", "nccl, rccl or mpi, between GPUs. Only there."};
+inline constexpr LabelSpec memory_label{"memory", "device: the data is in GPU memory. Absent for host memory."};
+inline constexpr LabelSpec carrier_label{"transport", "nccl, rccl or mpi. Only between GPUs."};
 
 /// What one rank finds before anybody is asked.
 enum class Sight : std::uint8_t {

@@ -19,13 +19,19 @@ namespace {
 using clock_skew::Offset;
 
 constexpr ParamSpec clock_skew_params[] = {
-    {"max_offset", ParamType::duration, "100ms", "How far a clock may be from the median of all.", {}, 0, {}},
-    {"round_trips", ParamType::integer, "50", "Messages there and back per node; the fastest counts.", {}, 1, 1e6},
+    {"max_offset",
+     ParamType::duration,
+     "100ms",
+     "Largest distance of a clock from the median of all clocks.",
+     {},
+     0,
+     {}},
+    {"round_trips", ParamType::integer, "50", "Round trips per node; the fastest counts.", {}, 1, 1e6},
 };
 
 constexpr MetricSpec clock_skew_metrics[] = {
-    {"offset", "us", Better::neither, "How far the node's clock is ahead of rank 0's.", false},
-    {"uncertainty", "us", Better::lower, "How far that may be wrong: half of the fastest round trip.", true},
+    {"offset", "us", Better::neither, "Offset of the node's clock from rank 0's; positive: ahead.", false},
+    {"uncertainty", "us", Better::lower, "Uncertainty of the offset: half of the fastest round trip.", true},
 };
 
 /// The first rank of every node, in rank order, on rank 0; empty on the others.

@@ -40,7 +40,13 @@ constexpr ParamSpec cpu_affinity_params[] = {
     choice("devices", "near", "Place of a mask relative to the rank's own GPU.", "near|any"),
     choice("threads", "any", "The rank's OpenMP team: no larger than its mask, or each thread on CPUs of its own.",
            "bound|fit|any"),
-    {"topology", ParamType::text, "", "A made-up machine: an hwloc XML file, or `synthetic:...`.", {}, {}, {}},
+    {"topology",
+     ParamType::text,
+     "",
+     "Topology of a simulated machine: an hwloc XML file, or `synthetic:...`.",
+     {},
+     {},
+     {}},
     {"root", ParamType::text, "/", "Folder below which /sys, /proc and /dev are read.", {}, {}, {}},
 };
 

@@ -24,16 +24,16 @@ using gpu_copy::SeenGpu;
 using gpu_copy::Turn;
 
 constexpr ParamSpec gpu_copy_params[] = {
-    {"bytes", ParamType::bytes, "0B", "Size of a copy; 0: 256MiB, of a simulated machine 1MiB.", {}, 0, 68719476736},
+    {"bytes", ParamType::bytes, "0B", "Size of a copy; 0: 256MiB, or 1MiB on a simulated machine.", {}, 0, 68719476736},
     {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.001, 3600},
     {"verify",
      ParamType::real,
      "0.5",
-     "Time of further copies of which every one is compared, as a multiple of that of the timed ones; 0: none.",
+     "Time of further copies, each of which is compared, as a multiple of the time of the timed copies; 0: none.",
      {},
      0,
      1000},
-    {"pairs", ParamType::boolean, "true", "Copies between the GPUs of a node, too.", {}, {}, {}},
+    {"pairs", ParamType::boolean, "true", "Whether copies between the GPUs of a node are measured, too.", {}, {}, {}},
     {"least_of_link",
      ParamType::real,
      "0.6",
@@ -65,23 +65,25 @@ constexpr ParamSpec gpu_copy_params[] = {
 };
 
 constexpr MetricSpec gpu_copy_metrics[] = {
-    {"host_to_device", "GB/s", Better::higher, "From pinned memory near the GPU into its own.", true, true},
-    {"device_to_host", "GB/s", Better::higher, "Back.", true, true},
-    {"both_ways", "GB/s", Better::higher, "Both at once, added up.", true, true},
-    {"local_copy", "GB/s", Better::higher, "Within a GPU's memory, bytes read plus bytes written.", true, true},
-    {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node.", true, true},
+    {"host_to_device", "GB/s", Better::higher, "Copies from pinned memory near the GPU into its own memory.", true,
+     true},
+    {"device_to_host", "GB/s", Better::higher, "Copies from the GPU's memory into pinned memory near it.", true, true},
+    {"both_ways", "GB/s", Better::higher, "Sum of the rates of both directions at the same time.", true, true},
+    {"local_copy", "GB/s", Better::higher, "Copies within a GPU's memory, bytes read plus bytes written.", true, true},
+    {"peer_copy", "GB/s", Better::higher, "Copies from a GPU's memory into that of another GPU of the node.", true,
+     true},
     gpu_copy::corrected_errors_metric,
 };
 
 constexpr LabelSpec gpu_copy_labels[] = {
     {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
     {"device", "PCI address of the GPU, where a rank has several."},
-    {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
+    {"model", "Model of the GPU: `H100 SXM` for known models, else the runtime's name."},
     {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
-     "Between two GPUs: nvlink, xgmi, xgmi_routed (over a third GPU), same_gpu (partitions of one), switch (a PCIe "
-     "switch above both), pcie, staged (by way of the host), unknown (no source shows the GPU's links).",
+     "Link between two GPUs: nvlink, xgmi, xgmi_routed (through a third GPU), same_gpu (partitions of one GPU), switch "
+     "(a PCIe switch above both), pcie, staged (through host memory), unknown (no source shows the GPU's links).",
      {},
      true},
 };

@@ -25,15 +25,15 @@ constexpr ParamSpec gpu_mapping_params[] = {
     {"choice",
      ParamType::text,
      "auto",
-     "Which visible device a rank takes: that of LOCAL_RANK (auto: without that variable and with one device, this "
-     "one), or the first.",
+     "Device of a rank among the visible ones: that of LOCAL_RANK (auto: the only one, where there is one device and "
+     "no such variable), or the first.",
      "auto|local_rank|first",
      {},
      {}},
     {"share",
      ParamType::text,
      "refused",
-     "Whether ranks of a node may use the same device; then more ranks than devices go round.",
+     "Whether ranks of a node may share a device; then ranks are assigned in turn.",
      "refused|allowed",
      {},
      {}},

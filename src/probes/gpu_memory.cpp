@@ -25,16 +25,16 @@ using gpu_copy::NodeGpus;
 using gpu_copy::SeenGpu;
 
 constexpr ParamSpec gpu_memory_params[] = {
-    {"share", ParamType::real, "0.9", "Of the memory that is free when the probe begins.", {}, 0.001, 1},
+    {"share", ParamType::real, "0.9", "Share of the memory that is free when the probe begins.", {}, 0.001, 1},
     {"bytes",
      ParamType::bytes,
      "0B",
-     "Of each GPU, instead of a share; 0: the share, of a simulated machine 1MiB.",
+     "Memory of each GPU to test, instead of a share; 0: the share, or 1MiB on a simulated machine.",
      {},
      0,
      {}},
-    {"rounds", ParamType::integer, "1", "How often all patterns are gone through.", {}, 1, 1000000},
-    {"seed", ParamType::integer, "1", "Of the random pattern; each round has its own.", {}, 0, {}},
+    {"rounds", ParamType::integer, "1", "Number of passes over all patterns.", {}, 1, 1000000},
+    {"seed", ParamType::integer, "1", "Seed of the random pattern; each round has its own pattern.", {}, 0, {}},
     {"least_of_memory",
      ParamType::real,
      "0.3",
@@ -45,15 +45,15 @@ constexpr ParamSpec gpu_memory_params[] = {
 };
 
 constexpr MetricSpec gpu_memory_metrics[] = {
-    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true,
-     true},
+    {"pattern_rate", "GB/s", Better::higher, "Rate of checking and inverting a pattern, bytes read plus bytes written.",
+     true, true},
     gpu_copy::corrected_errors_metric,
 };
 
 constexpr LabelSpec gpu_memory_labels[] = {
     {"pattern", "zeros, stripes, bytes: moving inversions of one word; address: each word its own address; random."},
     {"device", "PCI address of the GPU, where a rank has several."},
-    {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
+    {"model", "Model of the GPU: `H100 SXM` for known models, else the runtime's name."},
 };
 
 struct Pattern {

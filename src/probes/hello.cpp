@@ -19,8 +19,14 @@ namespace {
 // Parameters: what a check file may set, with the text one would type as default. Type and range are checked before
 // anything is launched.
 constexpr ParamSpec hello_params[] = {
-    {"repetitions", ParamType::integer, "20", "Barriers that are timed.", {}, 1, 1e6},
-    {"warmups", ParamType::integer, "3", "Barriers before those: the first ones open connections.", {}, 0, 1e6},
+    {"repetitions", ParamType::integer, "20", "Number of timed barriers.", {}, 1, 1e6},
+    {"warmups",
+     ParamType::integer,
+     "3",
+     "Number of barriers before the timed ones; the first ones open connections.",
+     {},
+     0,
+     1e6},
 };
 
 // Metrics: every number that a check may put a bound on, with its unit and the direction that is better.

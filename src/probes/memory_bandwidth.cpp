@@ -40,7 +40,7 @@ constexpr ParamSpec memory_bandwidth_params[] = {
     {"cap",
      ParamType::duration,
      "400ms",
-     "Longest time for one kernel in one domain; ranks of a node share it.",
+     "Time limit of one kernel in one domain, shared by the ranks of a node.",
      {},
      0.001,
      3600},
@@ -52,10 +52,12 @@ constexpr MetricSpec memory_bandwidth_metrics[] = {
 };
 
 constexpr LabelSpec memory_bandwidth_labels[] = {
-    {"domain", "Number of the NUMA domain; `node`: all of them at once; `open`: of several, what the rank may use."},
-    {"threads", "How many there were, one on each core."},
-    {"cpus", "Those that the threads were on, where they are not all of the domain's cores."},
-    {"pages", "The domain that the memory lies in, where it is another one."},
+    {"domain",
+     "Number of the NUMA domain; `node`: all domains at once; `open`: the cores that the rank may use in several "
+     "domains."},
+    {"threads", "Number of threads, one on each core."},
+    {"cpus", "CPUs of the threads, where they are not all of the domain's cores."},
+    {"pages", "Domain of the memory, where it is another one."},
     {"cached", "yes: an array is smaller than four times the last-level caches, which may serve a part of it."},
     {"quota", "CPUs that control groups allow at a time, where these are fewer than the threads."},
 };

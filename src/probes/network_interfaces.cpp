@@ -34,9 +34,8 @@ constexpr ParamSpec network_interfaces_params[] = {
 
 constexpr MetricSpec network_interfaces_metrics[] = {
     {"nics", "1", Better::neither, "Network devices on the PCI bus.", false},
-    {"port_rate", "Gbit/s", Better::higher, "Rate of a network port that is active.", false},
-    {"port_errors", "1", Better::lower, "Errors of a link that its port has counted since its driver was loaded.",
-     false},
+    {"port_rate", "Gbit/s", Better::higher, "Rate of an active network port.", false},
+    {"port_errors", "1", Better::lower, "Link errors that the port has counted since its driver was loaded.", false},
 };
 
 constexpr LabelSpec network_interfaces_labels[] = {

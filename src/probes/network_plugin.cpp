@@ -17,11 +17,11 @@ constexpr ParamSpec network_plugin_params[] = {
     {"plugins",
      ParamType::text_list,
      "",
-     "Plugins that must be loadable, beside those of the profile: `ofi`.",
+     "Plugins that must load, in addition to those of the profile: `ofi`.",
      {},
      {},
      {}},
-    {"load_timeout", ParamType::duration, "5s", "How long loading the plugin may take.", {}, 0.1, 600},
+    {"load_timeout", ParamType::duration, "5s", "Time limit for loading the plugin.", {}, 0.1, 600},
 };
 
 /// What decides about the plugin.

@@ -41,7 +41,7 @@ bool is_taken(const SeriesLabels& labels, const std::string& name) {
   static constexpr std::string_view reserved[] = {"check",       "case",     "swept",     "system", "partition",
                                                   "environment", "node",     "simulated", "le",     "quantile",
                                                   "job",         "instance", "verdict"};
-  if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved)) return true;
+  if (is_in(name, reserved)) return true;
   return std::any_of(labels.begin(), labels.end(), [&](const auto& label) { return label.first == name; });
 }
 

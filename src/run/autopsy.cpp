@@ -54,8 +54,8 @@ void look_at_program(RankRemains& remains) {
   if (is_own_process(remains.record.child_group)) remains.program = command_line(remains.record.child_group);
 }
 
-/// Ranks and daemons, which read greetings one after the other and wait for the rest of half a greeting. Not those of
-/// another launch of this user.
+/// Ranks and daemons, which read handshakes one after the other and wait for the rest of an incomplete one. Not those
+/// of another launch of this user.
 std::vector<int> those_that_listen(const std::vector<RankRemains>& ranks, const std::set<int>& ports) {
   std::set<int> pids;
   for (const RankRemains& rank : ranks) {
@@ -164,7 +164,7 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   autopsy.foreign_caller = find_foreign_caller(listening);
   const std::vector<TcpConnection> connections = tcp_connections();
   const std::set<std::string> inodes = sockets_in_this_network(listening);
-  autopsy.half_greetings = half_greetings_of(connections, inodes);
+  autopsy.incomplete_handshakes = incomplete_handshakes_of(connections, inodes);
   autopsy.losses = losses_of(connections, inodes);
   autopsy.places = network_places();
   return autopsy;
@@ -172,7 +172,7 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
 
 std::vector<NodeLosses> losses_of(const std::vector<NodeAutopsy>& nodes) {
   std::vector<NodeLosses> losses;
-  for (const NodeAutopsy& node : nodes) losses.push_back({node.node, node.half_greetings.hosts, node.losses});
+  for (const NodeAutopsy& node : nodes) losses.push_back({node.node, node.incomplete_handshakes.hosts, node.losses});
   return losses;
 }
 
@@ -282,7 +282,7 @@ json to_json(const NodeAutopsy& autopsy) {
               {"now_s", autopsy.now_s},
               {"stopped_daemon", autopsy.stopped_daemon},
               {"ranks", std::move(ranks)},
-              {"half_greetings", to_json(autopsy.half_greetings)},
+              {"incomplete_handshakes", to_json(autopsy.incomplete_handshakes)},
               {"losses", to_json(autopsy.losses)},
               {"places", to_json(autopsy.places)}};
   if (const auto& caller = autopsy.foreign_caller)
@@ -300,7 +300,7 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     autopsy.stopped_daemon = integer(object, "stopped_daemon", 0);
     if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
-    autopsy.half_greetings = half_greetings_from_json(object.at("half_greetings"));
+    autopsy.incomplete_handshakes = incomplete_handshakes_from_json(object.at("incomplete_handshakes"));
     autopsy.losses = path_losses_from_json(object.at("losses"));
     if (!object.at("places").is_array()) throw std::invalid_argument("places is not an array");
     autopsy.places = places_from_json(object.at("places"));

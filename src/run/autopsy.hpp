@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "model/record.hpp"
-#include "run/crowded_port.hpp"
 #include "run/flight_recorder.hpp"
-#include "run/half_greetings.hpp"
+#include "run/incomplete_handshakes.hpp"
 #include "run/init_failure.hpp"
+#include "run/listening_ports.hpp"
 #include "run/lost_node.hpp"
 #include "run/lost_packets.hpp"
 #include "run/network_place.hpp"
@@ -51,7 +51,7 @@ struct NodeAutopsy {
   std::vector<RankRemains> ranks;
   int stopped_daemon = 0;                            ///< process of the launch's daemon that is stopped; 0: none is
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
-  HalfGreetings half_greetings = {};                 ///< that these received from other hosts, and users sent to them
+  IncompleteHandshakes incomplete_handshakes = {};   ///< that these received from other hosts, and users sent to them
   std::vector<PathLoss> losses = {};                 ///< of their connections to other addresses
   std::vector<NetworkPlace> places = {};             ///< addresses by which other nodes may reach it
 };

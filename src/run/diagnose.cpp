@@ -41,19 +41,20 @@ LaunchDiagnosis::LaunchDiagnosis(Loop& loop, RemoteExec reach, const SessionOpti
     : loop_(loop), remote_(std::move(reach)), options_(options) {}
 
 void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
-  HalfGreetings here;
+  IncompleteHandshakes here;
   if (!launch.has_ended() && launch.pid() > 0) {
     const auto status = process_status(launch.pid());
     inspection.launcher = status ? to_state(status->state) : ProcessState::gone;
     inspection.launcher_process = status;
     // Its own: one for each node and rank, and each may have called more than once.
     const std::size_t own = 4 * (inspection.nodes.size() + static_cast<std::size_t>(std::max(inspection.ranks, 0)));
-    if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
+    if (launch.stage() == LaunchStage::start_up)
+      inspection.overloaded_port = find_overloaded_port(launch.pid(), 100 + own);
     inspection.foreign_caller = find_foreign_caller({launch.pid()});
     inspection.called_node.clear();
     inspection.launcher_ports = listening_ports(launch.pid());
-    if (remote_.launcher->reads_greetings_in_turn)
-      here = half_greetings_of(tcp_connections(), sockets_in_this_network({launch.pid()}));
+    if (remote_.launcher->reads_handshakes_in_turn)
+      here = incomplete_handshakes_of(tcp_connections(), sockets_in_this_network({launch.pid()}));
   }
   inspection.seen = autopsy(inspection);
   if (!launch.has_ended()) look_for_callers(std::move(here), inspection);
@@ -81,17 +82,17 @@ std::vector<NodeAutopsy> LaunchDiagnosis::look_at_nodes(const Launch& launch, In
   return autopsy(inspection);
 }
 
-void LaunchDiagnosis::look_for_callers(HalfGreetings here, Inspection& inspection) {
-  std::map<std::string, HalfGreetings> greetings{{"", std::move(here)}};
+void LaunchDiagnosis::look_for_callers(IncompleteHandshakes here, Inspection& inspection) {
+  std::map<std::string, IncompleteHandshakes> handshakes{{"", std::move(here)}};
   bool have_all_answered = !inspection.seen.empty();
   for (const NodeAutopsy& node : inspection.seen) {
     have_all_answered = have_all_answered && node.answered;
-    greetings[node.node] = node.half_greetings;
+    handshakes[node.node] = node.incomplete_handshakes;
     if (inspection.foreign_caller || !node.foreign_caller) continue;
     inspection.foreign_caller = node.foreign_caller;
     if (!is_this_node(node.node)) inspection.called_node = node.node;
   }
-  inspection.far_caller = find_far_caller(greetings, have_all_answered);
+  inspection.far_caller = find_far_caller(handshakes, have_all_answered);
 }
 
 std::vector<LostNode> LaunchDiagnosis::lost_to_the_network(const Inspection& inspection) {

@@ -10,8 +10,8 @@
 #include "base/files.hpp"
 #include "base/loop.hpp"
 #include "run/autopsy.hpp"
-#include "run/crowded_port.hpp"
 #include "run/launch.hpp"
+#include "run/listening_ports.hpp"
 #include "run/process_status.hpp"
 #include "run/remote_exec.hpp"
 #include "run/session.hpp"
@@ -51,7 +51,7 @@ class LaunchDiagnosis {
     std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
     bool is_given_up = false;                       ///< for stopped processes: the launcher, or some of those in `seen`
-    std::optional<CrowdedPort> crowded_port;        ///< of the launcher, while ranks start
+    std::optional<OverloadedPort> overloaded_port;  ///< of the launcher, while ranks start
     std::optional<ForeignCaller> foreign_caller;    ///< of the launcher, of one of its daemons or of a rank
     std::set<int> launcher_ports;                   ///< at which it listens
     std::optional<ProcessStatus> launcher_process;  ///< as it was then
@@ -79,7 +79,7 @@ class LaunchDiagnosis {
   std::map<std::string, std::string> clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
                                                  const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
-  static void look_for_callers(HalfGreetings here, Inspection& inspection);
+  static void look_for_callers(IncompleteHandshakes here, Inspection& inspection);
   [[nodiscard]] std::vector<LostNode> lost_to_the_network(const Inspection& inspection);
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;

@@ -378,7 +378,7 @@ void Launch::drop(const std::shared_ptr<Listener::Connection>& from) {
 }
 
 /// Any process may connect. Callers without a hello must not use up the descriptors that ranks need; the oldest are
-/// disconnected first. An agent sends its greeting as soon as it is connected: a caller that sent something that was
+/// disconnected first. An agent sends its handshake as soon as it is connected: a caller that sent something that was
 /// not read yet stays, however many others call, and one that was disconnected all the same connects again.
 void Launch::drop_strangers() {
   const double now = monotonic_seconds();

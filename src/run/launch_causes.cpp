@@ -53,7 +53,7 @@ std::string find_caller_remedy(int port, const std::string& node = {}) {
 
 /// Other users can flood its ports: nothing that ranks and nodes do not do then is their fault.
 std::optional<LaunchOutcome> crowded_launcher_port(const LaunchEvidence& evidence) {
-  const auto& crowded = evidence.inspection.crowded_port;
+  const auto& crowded = evidence.inspection.overloaded_port;
   if (!evidence.is_starting() || !crowded) return std::nullopt;
   return LaunchOutcome{
       {Verdict::error,
@@ -64,7 +64,7 @@ std::optional<LaunchOutcome> crowded_launcher_port(const LaunchEvidence& evidenc
       true};
 }
 
-/// A stopped process or a node that can't be reached, which no other user makes: greetings that wait are not the cause
+/// A stopped process or a node that can't be reached, which no other user makes: handshakes that wait are not the cause
 /// then.
 bool has_cause_of_its_own(const LaunchDiagnosis::Inspection& inspection) {
   const auto has_stopped = [](const RankRemains& rank) {
@@ -77,7 +77,7 @@ bool has_cause_of_its_own(const LaunchDiagnosis::Inspection& inspection) {
          std::any_of(inspection.seen.begin(), inspection.seen.end(), is_at_fault);
 }
 
-/// Open MPI's mpirun and its daemons read greetings one after the other, and so do ranks.
+/// Open MPI's mpirun and its daemons read handshakes one after the other, and so do ranks.
 std::optional<LaunchOutcome> called_by_another_user(const LaunchEvidence& evidence) {
   if (!evidence.inspection.foreign_caller || has_cause_of_its_own(evidence.inspection)) return std::nullopt;
   const auto& [port, user] = *evidence.inspection.foreign_caller;
@@ -104,7 +104,7 @@ std::optional<LaunchOutcome> called_by_another_host(const LaunchEvidence& eviden
       caller->node.empty() ? ", or let a firewall admit only nodes to the ports of this cluster" : "";
   return LaunchOutcome{
       {Verdict::error,
-       fmt::format("{} is connected to port {} of {}, which waits for the rest of a greeting", who, caller->port,
+       fmt::format("{} is connected to port {} of {}, which waits for the rest of a handshake", who, caller->port,
                    whose),
        {launcher_culprit(evidence.program)},
        fmt::format("on {}, find the process that connects to that port: ss --tcp --processes '( dport = {} )'{}",

@@ -31,13 +31,7 @@ constexpr std::string_view heading = "muster lock 1\n";
 /// A file of runs, open. Locks of it end with it.
 struct LockFile {
   fs::path path;
-  int descriptor = -1;
-  LockFile() = default;
-  LockFile(const LockFile&) = delete;
-  LockFile& operator=(const LockFile&) = delete;
-  ~LockFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
+  OwnedDescriptor descriptor;
 };
 
 struct Entry {
@@ -61,14 +55,14 @@ struct flock byte(off_t at, short type) {
 /// False: another process has it.
 Result<bool> try_lock(const LockFile& file, off_t at) {
   auto range = byte(at, F_WRLCK);
-  if (::fcntl(file.descriptor, F_OFD_SETLK, &range) == 0) return true;
+  if (::fcntl(file.descriptor.number(), F_OFD_SETLK, &range) == 0) return true;
   if (errno == EAGAIN || errno == EACCES || errno == EINTR) return false;
   return trouble(file.path, "its file system keeps no locks; choose a file elsewhere with --lock-file", errno);
 }
 
 void unlock(const LockFile& file, off_t at) {
   auto range = byte(at, F_UNLCK);
-  (void)::fcntl(file.descriptor, F_OFD_SETLK, &range);
+  (void)::fcntl(file.descriptor.number(), F_OFD_SETLK, &range);
 }
 
 /// Bytes of runs that go on, in order.
@@ -78,7 +72,7 @@ Result<std::vector<int>> living_slots(const LockFile& file) {
     // Queried as a reader: read locks, possible without write permission, are not runs.
     auto range = byte(first_slot + slot, F_RDLCK);
     range.l_len = most_runs - slot;
-    if (::fcntl(file.descriptor, F_OFD_GETLK, &range) != 0)
+    if (::fcntl(file.descriptor.number(), F_OFD_GETLK, &range) != 0)
       return trouble(file.path, "can't be queried for locks", errno);
     if (range.l_type == F_UNLCK) return slots;
     // Over NFS only the beginning of a range may be reported.
@@ -91,7 +85,7 @@ Result<std::vector<int>> living_slots(const LockFile& file) {
 /// The file at `path` is the open one: it was not replaced by another.
 bool is_in_place(const LockFile& file) {
   struct stat open = {}, there = {};
-  return ::fstat(file.descriptor, &open) == 0 && ::stat(file.path.c_str(), &there) == 0 &&
+  return ::fstat(file.descriptor.number(), &open) == 0 && ::stat(file.path.c_str(), &there) == 0 &&
          open.st_ino == there.st_ino && open.st_dev == there.st_dev;
 }
 
@@ -99,7 +93,7 @@ Result<std::string> read_all(const LockFile& file) {
   std::string text;
   char chunk[65536];
   for (;;) {
-    const auto got = ::pread(file.descriptor, chunk, sizeof chunk, static_cast<off_t>(text.size()));
+    const auto got = ::pread(file.descriptor.number(), chunk, sizeof chunk, static_cast<off_t>(text.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return trouble(file.path, "can't be read", errno);
     if (got == 0) return text;
@@ -121,7 +115,7 @@ tl::unexpected<Error> not_ours(const fs::path& path) {
 /// Ours, and open to users who may read and not write it: their read locks would keep us from writing.
 Result<bool> is_exposed(const LockFile& file) {
   struct stat about = {};
-  if (!see_file(file.descriptor, about)) return trouble(file.path, "can't be read", errno);
+  if (!see_file(file.descriptor.number(), about)) return trouble(file.path, "can't be read", errno);
   if (!S_ISREG(about.st_mode)) return fail(ErrorKind::system, file.path.string(), "is not a lock file of muster");
   const bool is_for_group = (about.st_mode & (S_IRGRP | S_IWGRP)) == S_IRGRP;
   const bool is_for_others = (about.st_mode & (S_IROTH | S_IWOTH)) == S_IROTH;
@@ -133,7 +127,7 @@ Result<bool> is_exposed(const LockFile& file) {
 Result<void> open_file(LockFile& file, int more_flags) {
   auto opened = open_own_file(file.path, O_RDWR | more_flags);
   if (!opened) return tl::unexpected(opened.error());
-  file.descriptor = opened->release();
+  file.descriptor = std::move(*opened);
   return {};
 }
 
@@ -149,7 +143,7 @@ Result<void> make_private(LockFile& file) {
   if (!slots) return tl::unexpected(slots.error());
   if (!slots->empty()) return {};
   if (auto written = write_file(file.path, heading, 0600); !written) return written;
-  ::close(std::exchange(file.descriptor, -1));
+  file.descriptor.reset();
   return open_file(file, 0);
 }
 
@@ -157,7 +151,7 @@ Result<void> make_private(LockFile& file) {
 Result<void> enter(LockFile& file, double patience_s) {
   const auto end = monotonic_seconds() + patience_s;
   for (;;) {
-    const bool is_new = file.descriptor < 0;
+    const bool is_new = !file.descriptor.is_open();
     if (is_new) {
       if (auto opened = open_file(file, O_CREAT); !opened) return opened;
       if (auto made = make_private(file); !made) return made;
@@ -165,10 +159,7 @@ Result<void> enter(LockFile& file, double patience_s) {
     auto locked = try_lock(file, 0);
     if (!locked) return tl::unexpected(locked.error());
     if (*locked && is_in_place(file)) return {};
-    if (*locked) {
-      ::close(file.descriptor);
-      file.descriptor = -1;
-    }
+    if (*locked) file.descriptor.reset();
     if (monotonic_seconds() > end)
       return fail(
           ErrorKind::system, file.path.string(),
@@ -231,14 +222,15 @@ Result<void> write_all(const LockFile& file, const std::vector<Entry>& entries) 
   for (const auto& entry : entries) text += to_line(entry).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   std::size_t done = 0;
   while (done < text.size()) {
-    const auto put = ::pwrite(file.descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    const auto put =
+        ::pwrite(file.descriptor.number(), text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return trouble(file.path, "can't be written", put < 0 ? errno : ENOSPC);
     done += static_cast<std::size_t>(put);
   }
-  if (::ftruncate(file.descriptor, static_cast<off_t>(text.size())) != 0)
+  if (::ftruncate(file.descriptor.number(), static_cast<off_t>(text.size())) != 0)
     return trouble(file.path, "can't be written", errno);
-  (void)::fsync(file.descriptor);
+  (void)::fsync(file.descriptor.number());
   return {};
 }
 
@@ -272,17 +264,6 @@ bool has_lasted(const LockedRun& run, double seconds) {
   return !run.since.empty() && run.since < then;
 }
 
-RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-RunLock::~RunLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& path, const LockedRun& run,
                                                double patience_s) {
   LockFile file;
@@ -307,7 +288,7 @@ Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& pa
   living->push_back({*slot, run});
   if (auto written = write_all(file, *living); !written) return tl::unexpected(written.error());
   unlock(file, 0);
-  lock.descriptor_ = std::exchange(file.descriptor, -1);
+  lock.descriptor_ = std::move(file.descriptor);
   return std::optional<LockedRun>();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/owned_descriptor.hpp"
 #include "muster/result.hpp"
 
 namespace muster {
@@ -34,13 +35,9 @@ struct LockedRun {
 /// It began more than that ago, by its own word and the clock of the day; a run that nothing is known of has not.
 [[nodiscard]] bool has_lasted(const LockedRun& run, double seconds);
 
+/// Its end gives the lock back; so does the end of the process.
 class RunLock {
  public:
-  RunLock() = default;
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&& other) noexcept;
-  ~RunLock();  ///< gives it back; so does the end of the process
-
   /// Enters `run`, unless another one is in its way: then that one, counted as having turned one more away, and the
   /// lock is not held. Waits at most `patience_s` for others that look at the file at the same time. Fails with kind
   /// `system`: the file can't be created, is not a lock file, or its file system has no locks.
@@ -48,7 +45,7 @@ class RunLock {
                                                              double patience_s = 10);
 
  private:
-  int descriptor_ = -1;
+  OwnedDescriptor descriptor_;
 };
 
 }  // namespace muster

@@ -14,7 +14,7 @@
 #include <sys/time.h>
 
 #include "base/trusted_path.hpp"
-#include "run/crowded_port.hpp"
+#include "run/listening_ports.hpp"
 
 namespace muster {
 

@@ -18,65 +18,26 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/files.hpp"
-#include "base/lists.hpp"
+#include "base/owned_descriptor.hpp"
 #include "base/text.hpp"
-
-extern char** environ;
 
 namespace muster {
 
 namespace {
 
-/// Closed at the end.
-struct Descriptor {
-  int number = -1;
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  void close() {
-    if (number >= 0) ::close(std::exchange(number, -1));
-  }
-};
-
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  OwnedDescriptor read;
+  OwnedDescriptor write;
   [[nodiscard]] bool open() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    read.number = ends[0];
-    write.number = ends[1];
+    read.reset(ends[0]);
+    write.reset(ends[1]);
     return true;
   }
 };
-
-std::string_view name_of(std::string_view variable) {
-  return variable.substr(0, variable.find('='));
-}
-
-/// `NAME=value` of everything the child gets.
-std::vector<std::string> environment_for(const ChildOptions& options) {
-  std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view name = name_of(*entry);
-    const bool replaced =
-        std::any_of(options.env.begin(), options.env.end(), [&](const auto& set) { return set.first == name; });
-    const bool unwanted = is_in(name, options.without);
-    if (!replaced && !unwanted) variables.emplace_back(*entry);
-  }
-  variables.emplace_back(program_mark);
-  for (const auto& [name, value] : options.env) variables.push_back(name + "=" + value);
-  return variables;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> made;
-  for (std::string& text : texts) made.push_back(text.data());
-  made.push_back(nullptr);
-  return made;
-}
 
 /// All that the forked child needs, made before the fork: afterwards nothing may allocate.
 struct Start {
@@ -290,34 +251,35 @@ Result<ChildEnd> run_child(const ChildOptions& options) {
   start.program = find_program(options.argv[0]).string();
   if (start.program.empty()) return fail(ErrorKind::launch, options.argv[0], "no such program on PATH");
   Argv argv = options.argv;
-  std::vector<std::string> variables = environment_for(options);
-  start.argv = pointers(argv);
-  start.env = pointers(variables);
+  std::vector<std::string> variables = child_environment(options.env, options.without);
+  variables.emplace_back(program_mark);
+  start.argv = exec_list(argv);
+  start.env = exec_list(variables);
 
   Pipe output;
   Pipe error;
   if (!output.open() || !error.open()) return tl::unexpected(not_started(start.program, errno));
-  start.output = output.write.number;
-  start.error = error.write.number;
+  start.output = output.write.number();
+  start.error = error.write.number();
   start.parent = ::getpid();
   const ChildReaper orphanage;
   const pid_t pid = ::fork();
   if (pid < 0) return tl::unexpected(not_started(start.program, errno));
   if (pid == 0) become(start);
-  output.write.close();
-  error.write.close();
+  output.write.reset();
+  error.write.reset();
 
   int cause = 0;
   // Ends without a byte when exec closed the other end.
   ssize_t count = 0;
-  while ((count = ::read(error.read.number, &cause, sizeof cause)) < 0 && errno == EINTR) {
+  while ((count = ::read(error.read.number(), &cause, sizeof cause)) < 0 && errno == EINTR) {
   }
   if (count == static_cast<ssize_t>(sizeof cause)) {
     ::waitpid(pid, nullptr, 0);
     return tl::unexpected(not_started(start.program, cause));
   }
   if (options.on_start) options.on_start(pid);
-  return Child(options, pid, output.read.number).wait();
+  return Child(options, pid, output.read.number()).wait();
 }
 
 }  // namespace muster

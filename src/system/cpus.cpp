@@ -1,5 +1,5 @@
 #include "base/files.hpp"
-#include "base/text.hpp"
+#include "system/control_groups.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -10,22 +10,11 @@ CpuMask list_in(const fs::path& file) {
   return CpuMask::parse_list(read_line(file)).value_or(CpuMask());
 }
 
-/// The cpuset of our control group: version 2 (`0::/path`) or 1 (`4:cpuset:/path`); empty when there is none.
+/// Of version 2, else of version 1; empty: none. A group without the controller has the CPUs of the one around it.
 CpuMask cpuset_of_group(const fs::path& root) {
-  const auto groups = read_file(root / "proc/self/cgroup", 1u << 16);
-  if (!groups) return {};
-  for (const std::string_view line : lines(*groups)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const std::string path(line.substr(second + 1));
-    CpuMask mask;
-    if (controllers.empty()) mask = list_in(root / ("sys/fs/cgroup" + path) / "cpuset.cpus.effective");
-    if (controllers.find("cpuset") != controllers.npos)
-      mask = list_in(root / ("sys/fs/cgroup/cpuset" + path) / "cpuset.effective_cpus");
-    if (!mask.empty()) return mask;
-  }
+  for (const ControlGroup& group : control_groups("cpuset", root))
+    for (const char* file : {"cpuset.cpus.effective", "cpuset.effective_cpus"})
+      if (CpuMask mask = list_in(group.folder / file); !mask.empty()) return mask;
   return {};
 }
 

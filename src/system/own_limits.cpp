@@ -15,6 +15,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "system/control_groups.hpp"
 
 namespace muster {
 
@@ -39,27 +40,11 @@ rlim_t limit_on_files() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-/// Below /sys/fs/cgroup, of versions 2 (`0::/job`) and 1 (`7:pids:/job`); empty: unknown.
-fs::path group_of_processes() {
-  const auto text = read_file("/proc/self/cgroup");
-  if (!text) return {};
-  fs::path unified;
-  for (const std::string_view line : lines(*text)) {
-    const std::vector<std::string> parts = split(line, ':');
-    if (parts.size() != 3) continue;
-    if (parts[1] == "pids") return "/sys/fs/cgroup/pids" + parts[2];
-    if (parts[1].empty()) unified = "/sys/fs/cgroup" + parts[2];
-  }
-  return unified;
-}
-
 /// `5`, the least of the group and those around it; empty: none.
 std::string limit_of_groups() {
   std::string least;
-  const fs::path root("/sys/fs/cgroup");
-  for (fs::path group = group_of_processes(); group.has_relative_path() && group != root; group = group.parent_path()) {
-    const auto text = read_file(group / "pids.max");
-    const std::string value = text ? std::string(trim(*text)) : "";
+  for (const ControlGroup& group : control_groups("pids")) {
+    const std::string value = read_line(group.folder / "pids.max");
     if (value.empty() || value.find_first_not_of("0123456789") != value.npos) continue;
     if (least.empty() || std::pair(value.size(), value) < std::pair(least.size(), least)) least = value;
   }

@@ -1,4 +1,4 @@
-"""Half a greeting from the network to a launch of two virtual nodes, whose ports any host of the network reaches."""
+"""An incomplete handshake from the network to a launch of two virtual nodes, whose ports any host of the network reaches."""
 import contextlib
 import os
 import pathlib
@@ -16,7 +16,7 @@ from support import check  # noqa: E402
 
 LAUNCHED = ("nid001", "nid002")
 
-# Sends part of a greeting to each address and port of its input.
+# Sends part of a handshake to each address and port of its input.
 CALLER = """
 import os, socket, sys
 user = int(sys.argv[1])

@@ -87,7 +87,7 @@ class OnTwoNodes(OnNodes):
         self.assertRegex(case["remedy"], "^on nid002, remove .* if it belongs to another user")
         self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
 
-    def test_half_a_greeting_on_every_port_of_the_second_node(self):
+    def test_an_incomplete_handshake_on_every_port_of_the_second_node(self):
         """Of another user there, to Open MPI's daemon, which waits for the rest: an error with that user, which blames no node."""
         run = self.called_by_half(check("hello", probe="hello"))
         self.assertEqual(run.status, 2, run.story())
@@ -98,7 +98,7 @@ class OnTwoNodes(OnNodes):
         self.assertRegex(case["remedy"], "^find the process that connects to that port on nid002: ss ")
         self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
 
-    def test_half_a_greeting_to_the_ranks_of_the_second_node(self):
+    def test_an_incomplete_handshake_to_the_ranks_of_the_second_node(self):
         """Once they are there: what they measure is right, or an error with that user."""
         run = self.called_by_half(check("hello", probe="hello") + ten_cases(how="none"), least_age=True)
         self.assertIn(run.status, (0, 2), run.story())

@@ -118,7 +118,7 @@ while os.getpid() == first or os.getppid() == first:
 """
 
 
-# To each port, a part of a greeting.
+# To each port, a part of a handshake.
 HALF = """
 import os, socket, time
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -287,10 +287,10 @@ time.sleep(60)
         print(f"  {run.report()['cases'][0]['verdict']}: {run.report()['cases'][0]['reason']}")
 
     @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
-    def test_half_a_greeting_on_the_launchers_own_port(self):
+    def test_an_incomplete_handshake_on_the_launchers_own_port(self):
         """mpirun waits for the rest. A rank without a launcher needs no daemon of Open MPI that does."""
         self.called_by_strangers(HALF, least=0, until=CALLED_EVERY_PORT)
-        # Open MPI 4's mpirun reads greetings one after the other; another one may go on.
+        # Open MPI 4's mpirun reads handshakes one after the other; another one may go on.
         is_one_by_one = "(Open MPI) 4." in subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout
         run = self.called_by_strangers(HALF, statuses=(2,) if is_one_by_one else (0, 2), launcher="mpirun", least=1, until=CALLED_EVERY_PORT)
         for case in run.report()["cases"]:

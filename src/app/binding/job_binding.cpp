@@ -275,10 +275,11 @@ JobBinding line_of_bind(const Ground& ground, int ranks) {
   } else {
     const bool has_gpus = !ground.node->gpus.empty();
     const bool gives_gpus = ground.policy == BindPolicy::gpu || ground.policy == BindPolicy::cores;
-    PlacementRequest wish{ranks, gives_gpus && !has_gpus ? usual_policy(*ground.node) : ground.policy, 0, ground.smt};
+    PlacementRequest request{ranks, gives_gpus && !has_gpus ? usual_policy(*ground.node) : ground.policy, 0,
+                             ground.smt};
     // One rank on a node of several GPUs is there for the node: muster bind --gpus-per-rank.
-    if (ranks == 1 && has_gpus && gives_gpus) wish.gpus_per_rank = static_cast<int>(ground.node->gpus.size());
-    const auto placement = place_ranks(*ground.node, wish);
+    if (ranks == 1 && has_gpus && gives_gpus) request.gpus_per_rank = static_cast<int>(ground.node->gpus.size());
+    const auto placement = place_ranks(*ground.node, request);
     if (!placement) return nothing(placement.error().what);
     binding = of_seats(ground, *placement);
     if (has_whole_cores(*ground.node, *placement)) binding.openmpi_mapping = mpirun_mapping(*ground.node, *placement);
@@ -290,37 +291,37 @@ JobBinding line_of_bind(const Ground& ground, int ranks) {
 /// What each word means on this system. The node is read when a launch first needs it.
 class Bindings {
  public:
-  Bindings(std::string wish, SystemProfile system, const BindableNode& node)
-      : wish_(std::move(wish)), system_(std::move(system)), node_(node) {}
+  Bindings(std::string name, SystemProfile system, const BindableNode& node)
+      : option_(std::move(name)), system_(std::move(system)), node_(node) {}
 
   [[nodiscard]] Result<JobBinding> bind(const BindRequest& request) {
-    const bool is_ours = wish_.empty() && !request.binding.empty();
-    const std::string& wish = is_ours ? request.binding : wish_;
+    const bool is_ours = option_.empty() && !request.binding.empty();
+    const std::string& name = is_ours ? request.binding : option_;
     const std::string source = is_ours ? "bind = \"none\" of the check" : "--bind none";
     if (request.is_for_line) return line_of_bind(ground_of_line(), request.ranks_per_node);
-    if (wish == "none") return JobBinding{BindKind::none, source, {}, {}};
-    if (wish == "profile" && with_binding(system_) == nullptr)
+    if (name == "none") return JobBinding{BindKind::none, source, {}, {}};
+    if (name == "profile" && with_binding(system_) == nullptr)
       return fail(ErrorKind::usage, "bind",
                   fmt::format("the check requests the profile's binding, and the profile {} has no "
                               "[partition.node.bind]",
                               system_.name));
-    JobBinding binding = bind_job(ground(wish), request.ranks, request.ranks_per_node);
+    JobBinding binding = bind_job(ground(name), request.ranks, request.ranks_per_node);
     const bool is_around = binding.kind == BindKind::cores && node_.counts_reserved_cores;
     return is_around ? around_reserved(system_, node_, std::move(binding), request.ranks_per_node) : binding;
   }
 
  private:
-  const Ground& ground(const std::string& wish) {
-    const auto [at, is_new] = grounds_.try_emplace(wish);
+  const Ground& ground(const std::string& name) {
+    const auto [at, is_new] = grounds_.try_emplace(name);
     if (!is_new) return at->second;
     const PartitionProfile* partition = with_binding(system_);
-    if (partition != nullptr && (wish.empty() || wish == "profile"))
+    if (partition != nullptr && (name.empty() || name == "profile"))
       at->second = of_profile(system_, *partition);
-    else if ((is_read_here(node_) || node_.ask) && (wish.empty() || wish == "auto"))
+    else if ((is_read_here(node_) || node_.ask) && (name.empty() || name == "auto"))
       at->second = of_node(system_, node_);
-    at->second.is_asked_by_name = wish == "profile" || wish == "auto";
-    at->second.is_cores = wish == "cores";
-    if (at->second.source.empty()) at->second.source = wish_ == "cores" ? "--bind cores" : wish_;
+    at->second.is_asked_by_name = name == "profile" || name == "auto";
+    at->second.is_cores = name == "cores";
+    if (at->second.source.empty()) at->second.source = option_ == "cores" ? "--bind cores" : option_;
     take_job(at->second);
     return at->second;
   }
@@ -338,7 +339,7 @@ class Bindings {
     if (ground.allowed.empty() && ground.source == "auto" && ground.node) ground.allowed = ground.node->may;
   }
 
-  std::string wish_;
+  std::string option_;
   SystemProfile system_;
   BindableNode node_;
   std::map<std::string, Ground> grounds_;
@@ -347,15 +348,15 @@ class Bindings {
 
 }  // namespace
 
-Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system, const BindableNode& node) {
+Result<BindJob> choose_binding(const std::string& name, const SystemProfile& system, const BindableNode& node) {
   static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
-  if (!wish.empty() && !is_in(wish, known))
+  if (!name.empty() && !is_in(name, known))
     return fail(ErrorKind::usage, "--bind",
-                fmt::format("unknown binding \"{}\"{}", printable_line(wish, 40), suggestion(wish, known)));
-  if (wish == "profile" && with_binding(system) == nullptr)
+                fmt::format("unknown binding \"{}\"{}", printable_line(name, 40), suggestion(name, known)));
+  if (name == "profile" && with_binding(system) == nullptr)
     return fail(ErrorKind::usage, "--bind",
                 fmt::format("the profile {} has no [partition.node.bind]; write auto or cores", system.name));
-  auto bindings = std::make_shared<Bindings>(wish, system, node);
+  auto bindings = std::make_shared<Bindings>(name, system, node);
   return BindJob([bindings](const BindRequest& request) { return bindings->bind(request); });
 }
 

@@ -90,8 +90,8 @@ int per_node_of(std::string_view option) {
 
 }  // namespace
 
-GpuRequest wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, std::span<const JobOption> options,
-                     const std::vector<std::string>& nodes) {
+GpuRequest requested_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
+                          std::span<const JobOption> options, const std::vector<std::string>& nodes) {
   if (scheduler.ask_gpus == nullptr || counts_gpus(system) || refuses(system, "--gpus-per-node")) return {};
   if (const auto name = scheduler.gpu_option(options); !name.empty()) {
     const auto option =

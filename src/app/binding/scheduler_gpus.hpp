@@ -23,8 +23,8 @@ struct GpuRequest {
 /// GPUs that each node of a job with these options has: those of `nodes`, or where none is named, of the nodes of the
 /// partition that have any (the least). Asks the batch system, at most 20 s. Nothing where the profile of `system`,
 /// with one partition, counts the GPUs or declares that jobs with such an option are refused.
-[[nodiscard]] GpuRequest wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
-                                   std::span<const JobOption> options, const std::vector<std::string>& nodes);
+[[nodiscard]] GpuRequest requested_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
+                                        std::span<const JobOption> options, const std::vector<std::string>& nodes);
 
 /// Whether the probe of the case measures GPUs and nothing else.
 [[nodiscard]] bool is_about_gpus(const Case& item);

@@ -214,7 +214,7 @@ std::string head_of(const Question& question) {
   return question.what + ": " + join(parts, ", ");
 }
 
-std::string wish_of(const Question& question) {
+std::string request_line(const Question& question) {
   std::string text = fmt::format("{}, policy {}", counted(static_cast<std::size_t>(question.request.ranks), "rank"),
                                  to_string(question.request.policy));
   if (question.request.smt) text += ", all threads of a core";
@@ -226,7 +226,7 @@ void print(const Question& question, const Placement& placement, const std::stri
   const auto terminal = terminal_options(color, false);
   const Ink ink(terminal && terminal->color);
   const Lines lines = lines_of(question, placement);
-  fmt::print("{}\n{}\n\n", ink.bold(head_of(question)), wish_of(question));
+  fmt::print("{}\n{}\n\n", ink.bold(head_of(question)), request_line(question));
   fmt::print("{}", node_picture(question.node, placement, ink));
   fmt::print("{}\n\n", ink.faint("each character is a core: its rank, - reserved, . free"));
   fmt::print("{}\n", rank_table(question.node, placement, ink));

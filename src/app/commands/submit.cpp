@@ -137,11 +137,11 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   auto choice = choose_job_options(**scheduler, submission.system, options.site.environment, options.site.job_options);
   if (!choice) return tl::unexpected(choice.error());
   submission.choice = std::move(*choice);
-  auto nodes = wish_nodes(options.site.nodes, **scheduler, submission.choice.options);
+  auto nodes = requested_nodes(options.site.nodes, **scheduler, submission.choice.options);
   if (!nodes) return tl::unexpected(nodes.error());
   submission.nodes = std::move(*nodes);
   if (!submission.nodes.none_idle.empty()) return submission;
-  auto gpus = wish_gpus(**scheduler, submission.system, submission.choice.options, submission.nodes.names);
+  auto gpus = requested_gpus(**scheduler, submission.system, submission.choice.options, submission.nodes.names);
   const bool has_ranks = gpus.per_node == 0 && options.site.ranks_per_node;
   if (!options.site.ranks_per_node) gpus.note += gpus.ranks;
   if (!gpus.note.empty() && !has_ranks) submission.nodes.notes.push_back(std::move(gpus.note));

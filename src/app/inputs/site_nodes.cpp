@@ -115,8 +115,8 @@ NodeRequest usable(const std::vector<NodeState>& nodes, bool only_idle) {
 
 }  // namespace
 
-Result<NodeRequest> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
-                               std::span<const JobOption> options) {
+Result<NodeRequest> requested_nodes(const std::string& option, const SchedulerSpec& scheduler,
+                                    std::span<const JobOption> options) {
   NodeRequest request;
   if (option.empty()) return request;
   if (is_count(option)) {

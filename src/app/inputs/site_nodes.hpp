@@ -28,7 +28,7 @@ struct NodeRequest {
 
 /// As choose_nodes(), for a job with these options: `all` are those that jobs can get, `idle` those that nothing runs
 /// on, which may be none (`none_idle`). Asks the batch system for both.
-[[nodiscard]] Result<NodeRequest> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
-                                             std::span<const JobOption> options);
+[[nodiscard]] Result<NodeRequest> requested_nodes(const std::string& option, const SchedulerSpec& scheduler,
+                                                  std::span<const JobOption> options);
 
 }  // namespace muster

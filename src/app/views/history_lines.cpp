@@ -7,6 +7,7 @@
 #include "app/inputs/load.hpp"
 #include "app/runs/read_run.hpp"
 #include "base/clock.hpp"
+#include "base/lists.hpp"
 #include "base/moment.hpp"
 #include "base/text.hpp"
 #include "history/remember.hpp"
@@ -136,7 +137,7 @@ int history_import_command(const std::string& file, const std::vector<std::strin
   const auto known = history->actions();
   if (!known) return history_trouble(known.error());
   for (const NodeAction& one : imported.actions)
-    if (std::find(known->begin(), known->end(), one) == known->end())
+    if (!is_in(one, *known))
       if (auto stored = history->record_action(one); !stored) return history_trouble(stored.error());
   fmt::print("{} added, {} there already\n", counted(added, "run"), imported.runs.size() - added);
   return 0;

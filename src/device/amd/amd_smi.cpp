@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/amd/libraries.hpp"
 #include "device/amd/vendor_calls.hpp"
@@ -17,7 +18,7 @@ using Handle = void*;
 /// Not supported, not implemented, no permission, no such file, not found, no data, setting unavailable.
 bool is_quiet(int status) {
   constexpr int quiet[] = {0, 2, 3, 10, 14, 31, 40, 52, 55, VendorCalls::lacks};
-  return std::find(std::begin(quiet), std::end(quiet), status) != std::end(quiet);
+  return is_in(status, quiet);
 }
 
 constexpr std::uint64_t for_gpus = 2;

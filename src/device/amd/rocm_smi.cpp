@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/amd/libraries.hpp"
 #include "device/amd/vendor_calls.hpp"
@@ -17,7 +18,7 @@ constexpr const char* source = "rocm_smi";
 /// may not read it.
 bool is_quiet(int status) {
   constexpr int quiet[] = {0, 2, 3, 4, 9, 10, 14, VendorCalls::lacks};
-  return std::find(std::begin(quiet), std::end(quiet), status) != std::end(quiet);
+  return is_in(status, quiet);
 }
 
 constexpr std::uint32_t link_xgmi = 2;

@@ -351,7 +351,7 @@ bool find_intel_rank(std::string_view text, LauncherNotice& notice) {
 
 bool is_crash(int signal) {
   static constexpr int crashes[] = {SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV};
-  return std::find(std::begin(crashes), std::end(crashes), signal) != std::end(crashes);
+  return is_in(signal, crashes);
 }
 
 }  // namespace

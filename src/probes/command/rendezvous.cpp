@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/hostlist.hpp"
 #include "base/lists.hpp"
+#include "base/owned_descriptor.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
 #include "system/this_machine.hpp"
@@ -29,19 +30,14 @@ constexpr std::size_t most_addresses = 8;
 /// Closed at the end, without a trace that would keep the port busy.
 class Socket {
  public:
-  explicit Socket(int family) : number_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  explicit Socket(int family) : opened_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     const linger at_once{1, 0};
-    (void)::setsockopt(number_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)::setsockopt(number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  ~Socket() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] int number() const { return opened_.number(); }
 
  private:
-  int number_;
+  OwnedDescriptor opened_;
 };
 
 /// An address with a port, of either family.

@@ -78,7 +78,7 @@ NodeParts parts_of(const CaseView& view, const NodeMasks& node) {
 }
 
 /// A GPU that the environment gives a rank stays its own. Where it gives none, the profile determines the binding.
-PlacementRequest wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
+PlacementRequest request_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
   PlacementRequest request;
   request.ranks = static_cast<int>(node.ranks.size());
   request.cores = static_cast<int>(view.params.integer("cores"));
@@ -232,7 +232,7 @@ std::string right_line(const CaseView& view, const NodeMasks& node) {
   for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;
   if (node.layout.empty() || ranks_here != node.ranks.size()) return {};
   const NodeParts parts = parts_of(view, node);
-  const PlacementRequest request = wish_for(view, node, parts);
+  const PlacementRequest request = request_for(view, node, parts);
   const auto placement = place_ranks(parts, request);
   if (!placement) return {};
   std::string line = launch_line(node.launcher, parts, *placement, all_ranks(node), printable_line(node.host, 60));

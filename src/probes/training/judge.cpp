@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
@@ -110,9 +111,7 @@ class Judge : private RankJudge {
                                                       "resume",  "on",   "transport", "deadline"};
     std::vector<std::string> changed;
     for (const ParamSpec& spec : training::params()) {
-      if (std::find(std::begin(without_influence), std::end(without_influence), spec.name) !=
-          std::end(without_influence))
-        continue;
+      if (is_in(spec.name, without_influence)) continue;
       const auto usual = parse_param(spec, *spec.default_text);
       const auto& asked = view_.params.values().at(std::string(spec.name));
       if (!usual || asked == *usual) continue;

@@ -1,4 +1,4 @@
-#include "run/crowded_port.hpp"
+#include "run/listening_ports.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -57,8 +57,8 @@ bool has_another_network(int pid) {
   return !problem && !has_network_of_this_node(pid);
 }
 
-std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
-                                              std::size_t most) {
+std::optional<OverloadedPort> parse_overloaded_port(std::string_view tcp, const std::set<std::string>& inodes,
+                                                    std::size_t most) {
   // Local address, remote address, state, queues, ..., inode.
   constexpr std::size_t local = 1, remote = 2, state = 3, inode = 9;
   // The kernel lists a connection twice at times, where others come and go while it is read.
@@ -73,10 +73,10 @@ std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::s
     else if (inodes.count(std::string(row[inode])) != 0)
       ports.insert(*port);
   }
-  std::optional<CrowdedPort> worst;
+  std::optional<OverloadedPort> worst;
   for (const auto port : ports)
     if (const auto count = connections[port].size(); count > most && (!worst || count > worst->connections))
-      worst = CrowdedPort{static_cast<int>(port), count};
+      worst = OverloadedPort{static_cast<int>(port), count};
   return worst;
 }
 
@@ -198,9 +198,9 @@ std::set<int> listening_ports(int pid, const std::set<std::string>& inodes) {
   return ports;
 }
 
-std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most) {
+std::optional<OverloadedPort> find_overloaded_port(int pid, std::size_t most) {
   const auto inodes = sockets_of(pid);
-  return in_tables(pid, [&](std::string_view tcp) { return parse_crowded_port(tcp, inodes, most); });
+  return in_tables(pid, [&](std::string_view tcp) { return parse_overloaded_port(tcp, inodes, most); });
 }
 
 }  // namespace muster

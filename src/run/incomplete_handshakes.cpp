@@ -1,4 +1,4 @@
-#include "run/half_greetings.hpp"
+#include "run/incomplete_handshakes.hpp"
 
 #include <ifaddrs.h>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "base/lists.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
-#include "run/crowded_port.hpp"
+#include "run/listening_ports.hpp"
 
 namespace muster {
 
@@ -43,10 +43,11 @@ std::vector<std::string> own_hosts() {
   return hosts;
 }
 
-HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections, const std::vector<std::string>& hosts,
-                                  const std::set<std::string>& inodes, const std::set<int>& ports,
-                                  bool (*is_foreign)(unsigned user)) {
-  HalfGreetings found{hosts, {}, {}, {}};
+IncompleteHandshakes find_incomplete_handshakes(const std::vector<TcpConnection>& connections,
+                                                const std::vector<std::string>& hosts,
+                                                const std::set<std::string>& inodes, const std::set<int>& ports,
+                                                bool (*is_foreign)(unsigned user)) {
+  IncompleteHandshakes found{hosts, {}, {}, {}};
   const auto is_own = [&](const std::string& host) { return is_of_one_machine(host) || is_in(host, hosts); };
   for (const TcpConnection& one : connections) {
     if (is_own(one.remote.host)) continue;
@@ -64,9 +65,10 @@ HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
   return found;
 }
 
-HalfGreetings half_greetings_of(const std::vector<TcpConnection>& connections, const std::set<std::string>& inodes) {
+IncompleteHandshakes incomplete_handshakes_of(const std::vector<TcpConnection>& connections,
+                                              const std::set<std::string>& inodes) {
   const std::set<int> ports = inodes.empty() ? std::set<int>() : listening_ports(::getpid(), inodes);
-  return find_half_greetings(connections, own_hosts(), inodes, ports, is_other_user);
+  return find_incomplete_handshakes(connections, own_hosts(), inodes, ports, is_other_user);
 }
 
 namespace {
@@ -74,14 +76,14 @@ namespace {
 /// Who has which address, and who sent what from there.
 class Senders {
  public:
-  explicit Senders(const std::map<std::string, HalfGreetings>& nodes) {
+  explicit Senders(const std::map<std::string, IncompleteHandshakes>& nodes) {
     for (const auto& [name, listed] : nodes) {
       for (const std::string& host : listed.hosts) node_of_[host] = {name, listed.one_of_too_many};
-      for (const HalfGreeting& sent : listed.sent) users_[{sent.from, sent.to}] = sent.user;
+      for (const IncompleteHandshake& sent : listed.sent) users_[{sent.from, sent.to}] = sent.user;
     }
   }
   /// nullopt: a process of the launch, or it is unknown whether. `are_all_known`: other hosts are not of the launch.
-  [[nodiscard]] std::optional<FarCaller> find(const HalfGreeting& received, bool are_all_known) const {
+  [[nodiscard]] std::optional<FarCaller> find(const IncompleteHandshake& received, bool are_all_known) const {
     const auto node = node_of_.find(received.from.host);
     FarCaller caller{received.from.host, {}, 0, {}, received.to.port};
     if (node == node_of_.end()) return are_all_known ? std::optional(caller) : std::nullopt;
@@ -103,10 +105,10 @@ class Senders {
 
 }  // namespace
 
-std::optional<FarCaller> find_far_caller(const std::map<std::string, HalfGreetings>& nodes, bool are_all_known) {
+std::optional<FarCaller> find_far_caller(const std::map<std::string, IncompleteHandshakes>& nodes, bool are_all_known) {
   const Senders senders(nodes);
   for (const auto& [called, listed] : nodes)
-    for (const HalfGreeting& received : listed.received) {
+    for (const IncompleteHandshake& received : listed.received) {
       auto caller = senders.find(received, are_all_known);
       if (!caller) continue;
       caller->called = called;
@@ -121,9 +123,9 @@ namespace {
 
 using nlohmann::json;
 
-json to_json(const std::vector<HalfGreeting>& greetings) {
+json to_json(const std::vector<IncompleteHandshake>& handshakes) {
   json array = json::array();
-  for (const auto& [from, to, user] : greetings) array.push_back({from.host, from.port, to.host, to.port, user});
+  for (const auto& [from, to, user] : handshakes) array.push_back({from.host, from.port, to.host, to.port, user});
   return array;
 }
 
@@ -134,7 +136,7 @@ std::string host_in(const json& value) {
 // nlohmann would take a fraction, or a number out of range, for some integer.
 std::uint32_t number_in(const json& value, std::uint64_t most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-    throw std::invalid_argument("half_greetings has a number out of range");
+    throw std::invalid_argument("incomplete_handshakes has a number out of range");
   return value.get<std::uint32_t>();
 }
 
@@ -142,8 +144,8 @@ SocketAddress address_in(const json& host, const json& port) {
   return {host_in(host), static_cast<int>(number_in(port, 65535))};
 }
 
-std::vector<HalfGreeting> greetings_in(const json& array) {
-  std::vector<HalfGreeting> found;
+std::vector<IncompleteHandshake> handshakes_in(const json& array) {
+  std::vector<IncompleteHandshake> found;
   for (const json& one : array.get<std::vector<json>>())
     found.push_back({address_in(one.at(0), one.at(1)), address_in(one.at(2), one.at(3)),
                      number_in(one.at(4), std::numeric_limits<std::uint32_t>::max())});
@@ -152,20 +154,21 @@ std::vector<HalfGreeting> greetings_in(const json& array) {
 
 }  // namespace
 
-json to_json(const HalfGreetings& greetings) {
-  json object{{"hosts", greetings.hosts}, {"received", to_json(greetings.received)}, {"sent", to_json(greetings.sent)}};
-  if (greetings.one_of_too_many) object["one_of_too_many"] = *greetings.one_of_too_many;
+json to_json(const IncompleteHandshakes& handshakes) {
+  json object{
+      {"hosts", handshakes.hosts}, {"received", to_json(handshakes.received)}, {"sent", to_json(handshakes.sent)}};
+  if (handshakes.one_of_too_many) object["one_of_too_many"] = *handshakes.one_of_too_many;
   return object;
 }
 
-HalfGreetings half_greetings_from_json(const json& object) {
-  HalfGreetings greetings;
-  for (const json& host : object.at("hosts").get<std::vector<json>>()) greetings.hosts.push_back(host_in(host));
-  greetings.received = greetings_in(object.at("received"));
-  greetings.sent = greetings_in(object.at("sent"));
+IncompleteHandshakes incomplete_handshakes_from_json(const json& object) {
+  IncompleteHandshakes handshakes;
+  for (const json& host : object.at("hosts").get<std::vector<json>>()) handshakes.hosts.push_back(host_in(host));
+  handshakes.received = handshakes_in(object.at("received"));
+  handshakes.sent = handshakes_in(object.at("sent"));
   if (const auto one = object.find("one_of_too_many"); one != object.end())
-    greetings.one_of_too_many = number_in(*one, std::numeric_limits<std::uint32_t>::max());
-  return greetings;
+    handshakes.one_of_too_many = number_in(*one, std::numeric_limits<std::uint32_t>::max());
+  return handshakes;
 }
 
 }  // namespace muster

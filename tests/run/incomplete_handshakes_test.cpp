@@ -1,4 +1,4 @@
-#include "run/half_greetings.hpp"
+#include "run/incomplete_handshakes.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -16,37 +16,37 @@ bool is_65534(unsigned user) {
 }
 
 /// Port 4000 of the launch's process, which owns socket 77, on 10.0.0.1.
-TcpConnection half_a_greeting(std::string from, std::uint64_t inode = 77) {
+TcpConnection an_incomplete_handshake(std::string from, std::uint64_t inode = 77) {
   return {{"10.0.0.1", 4000}, {std::move(from), 51000}, 0, inode, 0, 15, 1, 0};
 }
 
-HalfGreetings found_in(const TcpConnection& connection) {
-  return find_half_greetings({connection}, {"10.0.0.1", "fd00::1"}, {"77"}, {4000}, is_65534);
+IncompleteHandshakes found_in(const TcpConnection& connection) {
+  return find_incomplete_handshakes({connection}, {"10.0.0.1", "fd00::1"}, {"77"}, {4000}, is_65534);
 }
 
-TEST(HalfGreetings, AreReadAndNotAnswered) {
-  EXPECT_EQ(found_in(half_a_greeting("10.0.0.9")).received,
-            (std::vector<HalfGreeting>{{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0}}));
+TEST(IncompleteHandshakes, AreReadAndNotAnswered) {
+  EXPECT_EQ(found_in(an_incomplete_handshake("10.0.0.9")).received,
+            (std::vector<IncompleteHandshake>{{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0}}));
   for (const char* own : {"10.0.0.1", "fd00::1", "127.0.0.1", "::1"})
-    EXPECT_TRUE(found_in(half_a_greeting(own)).received.empty()) << own;
-  EXPECT_TRUE(found_in(half_a_greeting("10.0.0.9", 78)).received.empty()) << "of another process";
-  TcpConnection one = half_a_greeting("10.0.0.9");
+    EXPECT_TRUE(found_in(an_incomplete_handshake(own)).received.empty()) << own;
+  EXPECT_TRUE(found_in(an_incomplete_handshake("10.0.0.9", 78)).received.empty()) << "of another process";
+  TcpConnection one = an_incomplete_handshake("10.0.0.9");
   one.unread = 15;
   EXPECT_TRUE(found_in(one).received.empty()) << "not read yet";
-  one = half_a_greeting("10.0.0.9");
+  one = an_incomplete_handshake("10.0.0.9");
   one.segments_out = 1;
   EXPECT_TRUE(found_in(one).received.empty()) << "answered";
-  one = half_a_greeting("10.0.0.9");
+  one = an_incomplete_handshake("10.0.0.9");
   one.received = 0;
   EXPECT_TRUE(found_in(one).received.empty()) << "idle";
-  one = half_a_greeting("10.0.0.9");
+  one = an_incomplete_handshake("10.0.0.9");
   one.local.port = 51000;
   EXPECT_TRUE(found_in(one).received.empty()) << "a call of its own";
 }
 
-TEST(HalfGreetings, ThoseThatOtherUsersSent) {
+TEST(IncompleteHandshakes, ThoseThatOtherUsersSent) {
   const TcpConnection sent{{"10.0.0.1", 51000}, {"10.0.0.2", 4000}, 65534, 5, 0, 0, 0, 1};
-  EXPECT_EQ(found_in(sent).sent, (std::vector<HalfGreeting>{{{"10.0.0.1", 51000}, {"10.0.0.2", 4000}, 65534}}));
+  EXPECT_EQ(found_in(sent).sent, (std::vector<IncompleteHandshake>{{{"10.0.0.1", 51000}, {"10.0.0.2", 4000}, 65534}}));
   TcpConnection other = sent;
   other.user = 0;
   EXPECT_TRUE(found_in(other).sent.empty()) << "root's";
@@ -55,15 +55,15 @@ TEST(HalfGreetings, ThoseThatOtherUsersSent) {
   EXPECT_TRUE(found_in(other).sent.empty()) << "answered";
 }
 
-TEST(HalfGreetings, ACallerFromAnotherHost) {
-  const HalfGreeting greeting{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0};
-  const HalfGreetings of_driver{{"10.0.0.1"}, {greeting}, {}};
+TEST(IncompleteHandshakes, ACallerFromAnotherHost) {
+  const IncompleteHandshake handshake{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0};
+  const IncompleteHandshakes of_driver{{"10.0.0.1"}, {handshake}, {}};
   EXPECT_EQ(find_far_caller({{"", of_driver}, {"n2", {{"10.0.0.2"}, {}, {}}}}, true),
             (FarCaller{"10.0.0.9", "", 0, "", 4000}));
   EXPECT_FALSE(find_far_caller({{"", of_driver}, {"n2", {{"10.0.0.2"}, {}, {}}}}, false))
       << "it may be the address of a node that did not answer";
   EXPECT_FALSE(find_far_caller({{"", of_driver}, {"n9", {{"10.0.0.9"}, {}, {}}}}, true)) << "a node of the launch";
-  HalfGreetings sender{{"10.0.0.9"}, {}, {greeting}};
+  IncompleteHandshakes sender{{"10.0.0.9"}, {}, {handshake}};
   sender.sent[0].user = 65534;
   EXPECT_EQ(find_far_caller({{"", of_driver}, {"n9", sender}}, true), (FarCaller{"10.0.0.9", "n9", 65534, "", 4000}));
   sender.sent[0].from.port = 51001;
@@ -72,7 +72,7 @@ TEST(HalfGreetings, ACallerFromAnotherHost) {
             (FarCaller{"10.0.0.9", "", 0, "n1", 4000}));
 }
 
-TEST(HalfGreetings, AUserHidesNoneBehindManyOthers) {
+TEST(IncompleteHandshakes, AUserHidesNoneBehindManyOthers) {
   std::vector<TcpConnection> connections;
   for (int port = 1; port <= 6000; ++port) {
     TcpConnection one;
@@ -83,31 +83,32 @@ TEST(HalfGreetings, AUserHidesNoneBehindManyOthers) {
     connections.push_back(one);
   }
   connections.back().remote = {"10.0.0.1", 4000};
-  const HalfGreetings sender = find_half_greetings(connections, {"10.0.0.9"}, {}, {}, [](unsigned) { return true; });
+  const IncompleteHandshakes sender =
+      find_incomplete_handshakes(connections, {"10.0.0.9"}, {}, {}, [](unsigned) { return true; });
   EXPECT_EQ(sender.sent.size(), 4096U);
   EXPECT_EQ(sender.one_of_too_many, 65534U);
-  const HalfGreetings of_driver{{"10.0.0.1"}, {{{"10.0.0.9", 6000}, {"10.0.0.1", 4000}, 0}}, {}};
+  const IncompleteHandshakes of_driver{{"10.0.0.1"}, {{{"10.0.0.9", 6000}, {"10.0.0.1", 4000}, 0}}, {}};
   EXPECT_EQ(find_far_caller({{"", of_driver}, {"n9", sender}}, true), (FarCaller{"10.0.0.9", "n9", 65534, "", 4000}));
-  EXPECT_EQ(half_greetings_from_json(nlohmann::json::parse(to_json(sender).dump())), sender);
+  EXPECT_EQ(incomplete_handshakes_from_json(nlohmann::json::parse(to_json(sender).dump())), sender);
 }
 
-TEST(HalfGreetings, JsonRoundTrip) {
-  const HalfGreetings all{{"10.0.0.1", "fd00::1"},
-                          {{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0}},
-                          {{{"fd00::1", 51000}, {"fd00::2", 65535}, 65534}}};
+TEST(IncompleteHandshakes, JsonRoundTrip) {
+  const IncompleteHandshakes all{{"10.0.0.1", "fd00::1"},
+                                 {{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0}},
+                                 {{{"fd00::1", 51000}, {"fd00::2", 65535}, 65534}}};
   const nlohmann::json object = to_json(all);
-  EXPECT_EQ(half_greetings_from_json(nlohmann::json::parse(object.dump())), all);
+  EXPECT_EQ(incomplete_handshakes_from_json(nlohmann::json::parse(object.dump())), all);
   for (const nlohmann::json& wrong : {nlohmann::json(), nlohmann::json(-1), nlohmann::json(5e9), nlohmann::json(1.5),
                                       nlohmann::json::array(), nlohmann::json("x")})
     for (const std::size_t at : {1, 3, 4}) {
       nlohmann::json bad = object;
       bad["sent"][0][at] = wrong;
-      EXPECT_ANY_THROW((void)half_greetings_from_json(bad)) << wrong;
+      EXPECT_ANY_THROW((void)incomplete_handshakes_from_json(bad)) << wrong;
     }
-  EXPECT_ANY_THROW((void)half_greetings_from_json({}));
+  EXPECT_ANY_THROW((void)incomplete_handshakes_from_json({}));
 }
 
-TEST(HalfGreetings, DamagedAnswersOfTheKernelAreLeftOut) {
+TEST(IncompleteHandshakes, DamagedAnswersOfTheKernelAreLeftOut) {
   std::vector<TcpConnection> found;
   EXPECT_TRUE(parse_connections({}, found));
   for (std::size_t size = 1; size < 200; ++size)
@@ -116,7 +117,7 @@ TEST(HalfGreetings, DamagedAnswersOfTheKernelAreLeftOut) {
   EXPECT_TRUE(found.empty());
 }
 
-TEST(HalfGreetings, TheKernelCountsWhatEachSideSent) {
+TEST(IncompleteHandshakes, TheKernelCountsWhatEachSideSent) {
   for (const int family : {AF_INET, AF_INET6}) {
     const int listener = ::socket(family, SOCK_STREAM, 0);
     sockaddr_in6 address{};

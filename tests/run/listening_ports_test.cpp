@@ -1,4 +1,4 @@
-#include "run/crowded_port.hpp"
+#include "run/listening_ports.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -19,16 +19,16 @@ constexpr std::string_view table =
     "   5: 0100007F:C001 0100007F:A001 01 00000000:00000000 00:00000000 00000000 65534        0 444 1 0 20 4 30 10 "
     "-1\n";
 
-TEST(CrowdedPort, TheListeningPortWithTheMostConnections) {
-  EXPECT_EQ(parse_crowded_port(table, {"111", "222"}, 2), (CrowdedPort{0xa001, 3}));
-  EXPECT_FALSE(parse_crowded_port(table, {"111", "222"}, 3));
+TEST(OverloadedPort, TheListeningPortWithTheMostConnections) {
+  EXPECT_EQ(parse_overloaded_port(table, {"111", "222"}, 2), (OverloadedPort{0xa001, 3}));
+  EXPECT_FALSE(parse_overloaded_port(table, {"111", "222"}, 3));
   const std::string twice = std::string(table) + std::string(table.substr(table.find("   2:")));
-  EXPECT_FALSE(parse_crowded_port(twice, {"111", "222"}, 3)) << "as a table that changes while it is read";
-  EXPECT_FALSE(parse_crowded_port(table, {"222", "333"}, 0)) << "of another process";
-  EXPECT_FALSE(parse_crowded_port("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, 0));
+  EXPECT_FALSE(parse_overloaded_port(twice, {"111", "222"}, 3)) << "as a table that changes while it is read";
+  EXPECT_FALSE(parse_overloaded_port(table, {"222", "333"}, 0)) << "of another process";
+  EXPECT_FALSE(parse_overloaded_port("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, 0));
 }
 
-TEST(CrowdedPort, ACallerOfAnotherUser) {
+TEST(OverloadedPort, ACallerOfAnotherUser) {
   const auto is_nobody = [](uid_t user) { return user == 65534; };
   EXPECT_EQ(parse_foreign_caller(table, {"111"}, is_nobody), (ForeignCaller{0xa001, 65534}));
   EXPECT_FALSE(parse_foreign_caller(table, {"222"}, is_nobody)) << "of another port";
@@ -39,7 +39,7 @@ TEST(CrowdedPort, ACallerOfAnotherUser) {
   EXPECT_FALSE(parse_foreign_caller("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, is_nobody));
 }
 
-TEST(CrowdedPort, ADaemonNamesThePortOfItsLauncher) {
+TEST(OverloadedPort, ADaemonNamesThePortOfItsLauncher) {
   constexpr char line[] =
       "orted\0-mca\0orte_hnp_uri\0"
       "12.0;tcp://10.78.1.1,10.78.2.1:41753\0-mca\0plm\0rsh";
@@ -51,7 +51,7 @@ TEST(CrowdedPort, ADaemonNamesThePortOfItsLauncher) {
   EXPECT_FALSE(has_any_port(orted, {}));
 }
 
-TEST(CrowdedPort, OfAProcess) {
+TEST(OverloadedPort, OfAProcess) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -65,8 +65,8 @@ TEST(CrowdedPort, OfAProcess) {
     callers.push_back(::socket(AF_INET, SOCK_STREAM, 0));
     ASSERT_EQ(::connect(callers.back(), reinterpret_cast<sockaddr*>(&address), size), 0);
   }
-  EXPECT_EQ(find_crowded_port(::getpid(), 4), (CrowdedPort{ntohs(address.sin_port), 5}));
-  EXPECT_FALSE(find_crowded_port(::getpid(), 5));
+  EXPECT_EQ(find_overloaded_port(::getpid(), 4), (OverloadedPort{ntohs(address.sin_port), 5}));
+  EXPECT_FALSE(find_overloaded_port(::getpid(), 5));
   EXPECT_EQ(listening_ports(::getpid()).count(ntohs(address.sin_port)), 1u);
   for (const int caller : callers) ::close(caller);
   ::close(listener);

@@ -12,18 +12,19 @@
 namespace muster {
 
 /// A listening port of the process with so many connections that those of ranks may be lost among them.
-struct CrowdedPort {
+struct OverloadedPort {
   int port = 0;
   std::size_t connections = 0;
-  friend bool operator==(const CrowdedPort&, const CrowdedPort&) = default;
+  friend bool operator==(const OverloadedPort&, const OverloadedPort&) = default;
 };
 
 /// Of the text of /proc/net/tcp: among the listening sockets `inodes` the one with the most connections, those that
 /// wait to be accepted included, if they are more than `most`.
-[[nodiscard]] std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
-                                                            std::size_t most);
-/// A connection of another user of this node to a listening port of the process. A launcher that reads greetings one
-/// after the other waits for the rest of half a greeting.
+[[nodiscard]] std::optional<OverloadedPort> parse_overloaded_port(std::string_view tcp,
+                                                                  const std::set<std::string>& inodes,
+                                                                  std::size_t most);
+/// A connection of another user of this node to a listening port of the process. A launcher that reads handshakes one
+/// after the other waits for the rest of an incomplete one.
 struct ForeignCaller {
   int port = 0;
   unsigned user = 0;
@@ -56,8 +57,8 @@ struct ForeignCaller {
 /// TCP ports of these sockets that listen, in the network of the process. Reads its tables once, which can be long.
 [[nodiscard]] std::set<int> listening_ports(int pid, const std::set<std::string>& inodes);
 
-/// As parse_crowded_port(), of a process of this node. A launcher has a connection for each node and for each rank of
-/// its own node.
-[[nodiscard]] std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most);
+/// As parse_overloaded_port(), of a process of this node. A launcher has a connection for each node and for each rank
+/// of its own node.
+[[nodiscard]] std::optional<OverloadedPort> find_overloaded_port(int pid, std::size_t most);
 
 }  // namespace muster
