@@ -158,7 +158,7 @@ class SlowPairs {
         cell = {is_upward ? pair.low : pair.high, is_upward ? pair.high : pair.low, share_of(together)};
       }
       of.together.push_back(together);
-      of.per_deviation.push_back(per_deviation_of(pair));
+      if (const double per = per_deviation_of(pair); per > 0) of.per_deviation.push_back(per);
       if (cell.from != cell.to) of.cells.push_back(cell);
     }
     for (auto& [class_id, of] : classes_) {
