@@ -147,7 +147,7 @@ def tests_of(arguments, selection, is_part, builds):
     """(number, name) of what shall run."""
     wanted = [pattern for found in selection.patterns.values() for pattern in found] if is_part else []
     unwanted = [] if is_part else names.never() if arguments.all else names.only_in_all()
-    return running.chosen(running.all_tests(builds), wanted, unwanted)
+    return running.chosen(running.all_tests(builds, selection.cases), wanted, unwanted)
 
 
 def processor_minutes():
@@ -198,7 +198,7 @@ def main():
         say(f"{len(tests)} tests")
         return 0 if tests else 4
     say(f"== {len(tests)} tests")
-    status, progress = running.ctest(builds, tests, 1 if arguments.failed else arguments.jobs)
+    status, progress = running.ctest(builds, tests, 1 if arguments.failed else arguments.jobs, selection.cases)
     say(f"   {processor_minutes() - built:.1f} min of processor time")
     running.tell_skipped()
     say(f"== {(time.monotonic() - began) / 60:.1f} min, {processor_minutes():.1f} of processor time, builds included")

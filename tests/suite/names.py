@@ -33,9 +33,11 @@ class Suite:
 
 @dataclasses.dataclass
 class Selection:
-    """What to build and what to run of it: for each build its targets and the regular expressions of its tests."""
+    """What to build and what to run of it: for each build its targets and the regular expressions of its tests; of gtest's suites
+    the cases that match one of the filters `cases`."""
     targets: dict = dataclasses.field(default_factory=dict)
     patterns: dict = dataclasses.field(default_factory=dict)
+    cases: list = dataclasses.field(default_factory=list)
 
     def add(self, build, targets, pattern):
         known = self.targets.setdefault(build, [])
@@ -73,13 +75,20 @@ def files():
 
 
 @functools.cache
-def gtest_suites():
-    """Folders that have each gtest suite, by the name that the program prints: `Table/SlurmOptions` for an instantiation; and the
+def with_threads(path):
+    """Whether the thread sanitizer's build has the file of tests: test_folder.cmake, by what is in it."""
+    pattern = re.search(r'set\(muster_has_threads "(.*)"\)', (TESTS / "test_folder.cmake").read_text())[1]
+    return path.parent.name == "threads" or (path.parent.name in THREADS and re.search(pattern, path.read_text()) is not None)
+
+
+@functools.cache
+def gtest_suites(threads=False):
+    """Of all builds, or of that with the thread sanitizer: folders that have each gtest suite, by the name that the program prints: `Table/SlurmOptions` for an instantiation; and the
     tests of each, without instantiations."""
     found, tests = {}, {}
     for kind, paths in files().items():
         for path in paths:
-            if path.suffix != ".cpp" or path.match("fuzz_*.cpp") or path.match("*_check.cpp"):
+            if path.suffix != ".cpp" or path.match("fuzz_*.cpp") or path.match("*_check.cpp") or (threads and not with_threads(path)):
                 continue
             text = path.read_text()
             for suite, test in GTEST.findall(text):
@@ -178,9 +187,11 @@ def add_folder(selection, build, kind):
         for path in paths:
             add_script(selection, build, f"{kind}.{path.stem}")
         return
-    for suite, folders in gtest_suites()[0].items():
-        if kind in folders and not add_gtest(selection, build, suite, {kind}):
-            raise Unknown(f"the build {build} has no test of tests/{kind}")
+    suites_there = [suite for suite, folders in gtest_suites(build == "tsan")[0].items() if kind in folders]
+    if not suites_there:
+        raise Unknown(f"the build {build} has no test of tests/{kind}")
+    for suite in suites_there:
+        add_gtest(selection, build, suite, {kind})
 
 
 THREADS = ("base", "run", "threads")  # tests/CMakeLists.txt
@@ -189,18 +200,18 @@ THREADS = ("base", "run", "threads")  # tests/CMakeLists.txt
 def add_gtest(selection, build, name, only=None):
     """`Suite`, `Suite.Test`, `Instance/Suite.Test/case`, of all folders or of `only`; whether there is such a test."""
     suite, _, rest = name.partition(".")
-    folders, tests = gtest_suites()
+    folders, tests = gtest_suites(build == "tsan")
     kinds = folders.get(suite, set()) & (only or folders.get(suite, set()))
-    if build == "tsan":
-        kinds &= set(THREADS)
     if not kinds or (rest and rest.split("/")[0].split(" ")[0] not in tests[suite.rsplit("/", 1)[-1]]):
         return False
     build = build or "asan"
     prefix = "" if build == "asan" else f"{build}."
     instance = "" if "/" in suite else "([^.]*/)?"
-    # A case may follow, never more letters.
-    end = "(?=[/ ]|$)" if rest else "\\."
-    selection.add(build, [f"{kind}_tests" for kind in sorted(kinds)], f"^{re.escape(prefix)}{instance}{re.escape(name)}{end}")
+    selection.add(build, [f"{kind}_tests" for kind in sorted(kinds)], f"^{re.escape(prefix)}{instance}{re.escape(suite)}$")
+    case = rest.split(" ")[0]
+    for beginning in ("",) if "/" in suite else ("", "*/"):
+        # A parameter may follow, never more letters.
+        selection.cases += [f"{beginning}{suite}.{end}" for end in ((case, f"{case}/*") if case else ("*",))]
     return True
 
 

@@ -13,7 +13,8 @@ FOLDER = SOURCE / "build" / "tests"
 FAILED = FOLDER / "failed"
 LINE = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (.*?) \.*\s*(Passed|\*\*\*\S.*?|Skipped)?\s+([\d.]+) sec")
 SKIPPED_CASE = re.compile(r"^(\w+) \(([\w.]+)\)?.*\.\.\. skipped ['\"](.*)['\"]$")
-SKIPPED_GTEST = re.compile(r"Skipped\n(.*)")
+SKIPPED_GTEST = re.compile(r"Skipped\n(.*)(?:\n+\[  SKIPPED \] (\S+))?")
+RAN_GTEST = re.compile(r"^\[=+\] (\d+) tests? from \d+ test suites? ran\.", re.MULTILINE)
 # What a site, an allocation or another run set must not reach the tests.
 FOREIGN = re.compile(r"^(OMPI_|OPAL_|ORTE_|PMIX_|PMI_|PRTE_|PRRTE_|MPICH_|MPIR_|HYDRA_|I_MPI_|MV2_|UCX_|UCC_|FI_|"
                      r"SLURM_|SBATCH_|SRUN_|SALLOC_|FLUX_|PBS_|LSB_|PALS_|ALPS_|COBALT_|"
@@ -23,7 +24,8 @@ FOREIGN = re.compile(r"^(OMPI_|OPAL_|ORTE_|PMIX_|PMI_|PRTE_|PRRTE_|MPICH_|MPIR_|
 KEPT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
-def environment(builds):
+def environment(builds, cases=()):
+    """Variables of ctest and its tests. `cases`: filters of gtest that leave a part of its suites (tests/gtest_suites.cmake)."""
     env = {name: value for name, value in os.environ.items() if name in KEPT or not FOREIGN.match(name)}
     # What a user has in files of his own (a shell's, Open MPI's, PyTorch's) is not what is tested.
     home = FOLDER / "home"
@@ -33,6 +35,9 @@ def environment(builds):
     # Of clang 14's leak check: it takes the thread-local data of plug-ins that hwloc loads for another structure, and crashes.
     env["ASAN_OPTIONS"] = "intercept_tls_get_addr=0"
     launcher = launcher_folder(builds)
+    env.pop("MUSTER_TEST_CASES", None)
+    if cases:
+        env["MUSTER_TEST_CASES"] = ":".join(sorted(set(cases)))
     # Another MPI's mpirun may be first on PATH.
     if launcher:
         env["PATH"] = f"{launcher}:{env.get('PATH', '/usr/bin:/bin')}"
@@ -57,10 +62,11 @@ def write_ctest_file(builds):
 LISTED = re.compile(r"^\s*Test\s+#(\d+): (.*)$")
 
 
-def all_tests(builds):
-    """(number, name) of every test of the builds."""
+def all_tests(builds, cases=()):
+    """(number, name) of every test of the builds; of gtest's suites those with `cases`."""
     write_ctest_file(builds)
-    listed = subprocess.run(["ctest", "--test-dir", str(FOLDER), "-N"], cwd=SOURCE, env=environment(builds), capture_output=True, text=True)
+    listed = subprocess.run(["ctest", "--test-dir", str(FOLDER), "-N"], cwd=SOURCE, env=environment(builds, cases), capture_output=True,
+                            text=True)
     tests = [(int(found[1]), found[2]) for found in map(LISTED.match, listed.stdout.splitlines()) if found]
     if listed.returncode != 0 or not tests:
         raise Failed(f"ctest lists {len(tests)} tests and ends with {listed.returncode}: {(listed.stderr or listed.stdout).strip()[-2000:]}")
@@ -74,8 +80,8 @@ def chosen(tests, wanted, unwanted):
             and not any(pattern.search(name) for pattern in never)]
 
 
-def ctest(builds, tests, jobs):
-    """(exit status, last line of ctest) of these (number, name). Output of failed tests comes at once."""
+def ctest(builds, tests, jobs, cases=()):
+    """(exit status, last line of ctest) of these (number, name) of all_tests(builds, cases). Output of failed tests comes at once."""
     numbers = FOLDER / "numbers"
     # A start and an end of zero: only the numbers that follow.
     # ctest drops the last character of the file.
@@ -86,7 +92,7 @@ def ctest(builds, tests, jobs):
                "--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000", "-j", str(jobs), "-I", str(numbers)]
     FAILED.unlink(missing_ok=True)
     progress = Progress()
-    with subprocess.Popen(command, cwd=SOURCE, env=environment(builds), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    with subprocess.Popen(command, cwd=SOURCE, env=environment(builds, cases), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as process:
         for line in process.stdout:
             progress.take(line.rstrip("\n"))
@@ -118,10 +124,6 @@ class Progress:
     def take_result(self, found):
         done, total, name, status, seconds = found.groups()
         bad = bool(status) and status.startswith("***") and "Skipped" not in status and "Disabled" not in status
-        # A case that gtest can't print tells a reader nothing: its type needs a PrintTo.
-        if "-byte object <" in name:
-            say(f"   {name[:100]}...: the name shows bytes; give the type of its parameter a PrintTo")
-            bad = True
         self.in_output = bad
         if bad:
             self.failed.append(name)
@@ -151,7 +153,17 @@ def skipped():
             part = SKIPPED_CASE.match(line)
             if part:
                 reasons.setdefault(part[3], []).append(f"{name}.{part[1]}")
+        for reason, part in SKIPPED_GTEST.findall(output):
+            if part:
+                reasons.setdefault(reason.strip(), []).append(part)
     return reasons
+
+
+def cases_run():
+    """How many cases gtest's suites ran."""
+    report = FOLDER / "junit.xml"
+    cases = xml.etree.ElementTree.parse(report).iter("testcase") if report.exists() else ()
+    return sum(int(ran) for case in cases for ran in RAN_GTEST.findall(case.findtext("system-out") or ""))
 
 
 def reason_of(output):
@@ -166,6 +178,7 @@ def reason_of(output):
 def tell_skipped():
     reasons = skipped()
     total = sum(len(names) for names in reasons.values())
+    say(f"== {cases_run()} cases in the suites of unit tests")
     say(f"== skipped: {total}")
     for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
