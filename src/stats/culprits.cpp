@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "stats/culprits_pairs.hpp"
 
@@ -76,9 +78,17 @@ void name_by_reference(const PairTable& table, const DecodeSettings& settings, C
   }
 }
 
-}  // namespace
+/// Those that are not there yet.
+void add_cells(std::vector<LinkCell>& cells, std::span<const LinkCell> more) {
+  std::set<std::pair<int, int>> known;
+  for (const LinkCell& cell : cells) known.insert({cell.from, cell.to});
+  for (const LinkCell& cell : more)
+    if (known.insert({cell.from, cell.to}).second) cells.push_back(cell);
+}
 
-Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& asked) {
+/// `contended`: pairs that may share a part of the network.
+Culprits decode_once(std::span<const LinkSample> samples, const DecodeSettings& asked,
+                     std::vector<LinkCell>& contended) {
   Culprits found;
   DecodeSettings settings = asked;
   settings.noise_floor = std::max(asked.noise_floor, asked.seen_noise);
@@ -99,6 +109,8 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   if (has_rates) {
     name_groups(table, settings, found);
     leave_out_chance(table, settings, found);
+    join_groups(table, found);
+    contended = contended_cells(table, settings, found.contention);
   }
   found.seen_from = seen_from(table, settings, found.levels);
   if (has_rates) found.seen_from = std::min(found.seen_from, seen_by_counts(table, settings, found));
@@ -117,6 +129,25 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
     for (const SplitClass& split : splits)
       if (split.class_id == level.class_id) level.class_id = split.of;
   }
+  return found;
+}
+
+}  // namespace
+
+Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings) {
+  std::vector<LinkSample> rounds;
+  for (const LinkSample& sample : samples)
+    if (!sample.is_alone) rounds.push_back(sample);
+  std::vector<LinkCell> contended;
+  Culprits found = decode_once(rounds, settings, contended);
+  if (rounds.size() == samples.size()) {
+    add_cells(found.worth_repeating, contended);
+    return found;
+  }
+  Contention contention = found.contention;
+  const auto clean = without_contention(samples, contended, settings, contention);
+  found = decode_once(clean.empty() ? samples : clean, settings, contended);
+  found.contention = contention;
   return found;
 }
 

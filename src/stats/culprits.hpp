@@ -11,6 +11,7 @@
 ///                           inverse_normal(1 - false_rate / (3 pairs)) or when slow again alone
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -96,10 +97,20 @@ struct ClassLevel {
   int readings = 0;
 };
 
+/// Many pairs are slow in the rounds: they may share a part of the network. All 0 where few are.
+struct Contention {
+  std::size_t slow = 0;      ///< pairs
+  std::size_t pairs = 0;     ///< that were measured
+  std::size_t repeated = 0;  ///< cells of slow pairs that were measured again alone
+  std::size_t cleared = 0;   ///< of them: clearly faster alone
+  friend bool operator==(const Contention&, const Contention&) = default;
+};
+
 struct Culprits {
   std::vector<SuspectPart> groups;  ///< what several units share
   std::vector<SuspectPart> parts;   ///< units first, then links, by number
-  /// Not measured alone yet: suspects, cells that decide a group, then links that look bad, the worst first.
+  /// Not measured alone yet: suspects, cells that decide a group, links that look bad, the worst first; then pairs that
+  /// may share a part of the network.
   std::vector<LinkCell> worth_repeating;
   std::vector<LinkCell> cleared;  ///< measured again alone and well
   std::vector<ClassLevel> levels;
@@ -109,6 +120,7 @@ struct Culprits {
   double seen_from_if_quiet = std::numeric_limits<double>::infinity();  ///< the same with a noise of `noise_floor`
   /// Share by which sending to a higher number is slower than to a lower one, everywhere; negative: faster. 0: neither.
   double direction_loss = 0;
+  Contention contention;
 };
 
 [[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});

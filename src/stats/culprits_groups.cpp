@@ -17,6 +17,7 @@ constexpr double seldom = 0.6;                ///< of its readings
 constexpr double least_apart = 0.85;          ///< of the meetings of two sets
 constexpr std::size_t most_inner_cells = 31;  ///< a rack of 32, of which no two were measured together
 constexpr std::size_t most_doubtful = 12;
+constexpr double least_of_member_well = 0.75;   ///< of the meetings of a member with others
 constexpr double sparse = 0.1;                  ///< of all pairs
 constexpr std::size_t most_links_of_path = 11;  ///< of whose ends it is asked whether they share a path
 
@@ -234,6 +235,20 @@ double bound_of_paths(const DecodeSettings& settings, const std::vector<ClassLev
   return std::max(0.75 * slowness_of(settings.least_slowdown), 3 * noise / std::sqrt(2.0));
 }
 
+/// Whether the unit, which was named, is well with those of the group that it met.
+bool is_well_with(const PairTable& table, const SuspectPart& group, int unit) {
+  const double bound = slowness_of(group.slowdown) / 2;
+  Count met;
+  for (const std::size_t i : table.pairs_of(unit)) {
+    const Pair& pair = table.pairs[i];
+    if (!has(group.ends, pair.other(unit))) continue;
+    RunningMean mean;
+    for (const LinkReading& reading : table.readings_of(pair)) mean.add(reading.slowness);
+    met.add(mean.mean() > bound);
+  }
+  return met.all > 0 && met.share() <= 1 - least_of_member_well;
+}
+
 }  // namespace
 
 bool is_sparsely_measured(const PairTable& table) {
@@ -247,6 +262,19 @@ bool decides_group_alone(const PairTable& table, const Pair& pair) {
 
 bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
   return std::any_of(groups.begin(), groups.end(), [&](const SuspectPart& group) { return crosses(group, a, b); });
+}
+
+void join_groups(const PairTable& table, Culprits& found) {
+  std::erase_if(found.parts, [&](const SuspectPart& part) {
+    if (part.kind == PartKind::link || part.kind == PartKind::either) return false;
+    const int unit = part.ends.front();
+    const auto of = std::ranges::find_if(found.groups, [&](const SuspectPart& group) {
+      return group.far_ends.empty() && !has(group.ends, unit) && is_well_with(table, group, unit);
+    });
+    if (of == found.groups.end()) return false;
+    of->ends.insert(std::ranges::upper_bound(of->ends, unit), unit);
+    return true;
+  });
 }
 
 bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found) {

@@ -24,13 +24,26 @@ double at_quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
-/// Noise from the two directions of pairs: a slow node, or link, slows both, so that their difference stays healthy.
-/// The lower quartile, because slow senders and receivers touch most pairs of a small matrix.
-double noise_of_differences(std::vector<double> differences) {
-  if (differences.size() < 3) return 0;
+/// What the two directions of pairs show.
+struct Ways {
+  double noise = 0;
+  bool is_one_slower = false;  ///< by about as much in most pairs, whichever direction that is
+};
+
+/// A slow node, or link, slows both directions, so that their difference stays healthy.
+Ways ways_of(std::vector<double> differences) {
+  if (differences.size() < 3) return {};
   std::sort(differences.begin(), differences.end());
+  if (differences.size() >= fewest_means) {
+    // Of |normal| the median is 1.7 times the median deviation from it.
+    constexpr double clearly_apart = 2.2;
+    const double middle = *median(differences);
+    const double around = *mad(differences);
+    if (middle > clearly_apart * around) return {1.4826 * around / std::sqrt(2.0), true};
+  }
+  // The lower quartile, because slow senders and receivers touch most pairs of a small matrix.
   // 0.3186: a quarter of |normal| lies below it; sqrt 2: a difference has the noise of both.
-  return differences[(differences.size() - 1) / 4] / (0.3186 * std::sqrt(2.0));
+  return {differences[(differences.size() - 1) / 4] / (0.3186 * std::sqrt(2.0)), false};
 }
 
 /// The middle of the readings around `start`: walks uphill to the nearest level at which many readings lie.
@@ -106,6 +119,13 @@ std::optional<double> level_above_gap(const std::vector<double>& sorted, double 
   return std::nullopt;
 }
 
+std::vector<double> sorted_means(const ClassReadings& readings) {
+  std::vector<double> means;
+  for (const auto& [mean, n] : readings.means) means.push_back(mean);
+  std::sort(means.begin(), means.end());
+  return means;
+}
+
 /// Share of the pairs that avoid `slow` of `units` units.
 double healthy_share(int units, int slow) {
   const double healthy = units - slow;
@@ -123,13 +143,16 @@ std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings
   for (const auto& [id, one] : by_class(table)) {
     const int units = static_cast<int>(one.units.size());
     const int slow = std::min(slow_units, units / 2);
-    const double between = noise_of_differences(one.differences);
+    const Ways ways = ways_of(one.differences);
+    const double between = ways.noise;
     const double reach = 1.5 * std::max(between, settings.noise_floor);
-    double start = at_quantile(one.speeds, 1 - healthy_share(units, slow) / 2);
+    // Of pairs of which one direction is slower, the means have a level; the directions have two.
+    const auto values = ways.is_one_slower ? sorted_means(one) : one.speeds;
+    double start = at_quantile(values, 1 - healthy_share(units, slow) / 2);
     if (slow > 0 && units <= few_units) start = level_above_gap(one.speeds, reach).value_or(start);
     ClassLevel level;
     level.class_id = id;
-    level.expected = nearest_level(one.speeds, start, reach);
+    level.expected = nearest_level(values, start, reach);
     const double known = one.differences.size() >= 6 ? between : 0;
     level.noise =
         widened(std::max(noise_above(one.speeds, level.expected), known), settings.noise_floor, one.speeds.size());

@@ -141,6 +141,8 @@ void explain_found(PairTable& table, const Culprits& found);
 /// Four named units or more that are well among each other become a group; what a group explains is no longer theirs.
 /// Where the named have hardly met, cells among them that would decide are proposed. True: a group was added.
 bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found);
+/// Named units that are well with the members of a group become members.
+void join_groups(const PairTable& table, Culprits& found);
 /// Takes units out of `parts` that are slow no more often than by chance: whose slow meetings don't exceed a binomial
 /// of the rate at which meetings of the others are as slow, and that were not slow again alone with two partners.
 /// Cells that would decide, were they measured alone, are added to `worth_repeating`.
@@ -159,6 +161,15 @@ void join_roles(std::vector<SuspectPart>& parts);
                                         std::span<const ClassLevel> levels);
 /// The same by how often the readings of a unit are slow, which single readings of any size do not hide.
 [[nodiscard]] double seen_by_counts(const PairTable& table, const DecodeSettings& settings, const Culprits& found);
+/// Cells of the pairs that are slow in the rounds, both directions of each, if these are so many that pairs probably
+/// share a part of the network; else none. Sets the first two counts of `contention`.
+[[nodiscard]] std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings,
+                                                    Contention& contention);
+/// The samples with what the contended cells reach alone (median) instead of what they reached in the rounds; cells
+/// that were not repeated are left out. None: too few of them were repeated. Sets the other counts of `contention`.
+[[nodiscard]] std::vector<LinkSample> without_contention(std::span<const LinkSample> samples,
+                                                         std::span<const LinkCell> contended,
+                                                         const DecodeSettings& settings, Contention& contention);
 /// Links among what is left.
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
 

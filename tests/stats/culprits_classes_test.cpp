@@ -149,6 +149,117 @@ TEST(CulpritsClasses, SharedUplinksLeaveASlowNodeInSight) {
   }
 }
 
+/// A quarter of the nodes are slow by less than what shared uplinks cost. Alone, pairs share none.
+TEST(CulpritsClasses, SharedUplinksDoNotHideAQuarterOfTheNodes) {
+  const auto is_slow = [](int unit) { return unit % 4 == 1; };
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    Sharing uplinks([&] { return random.uniform() < 0.35 ? 0.6 + 0.3 * random.uniform() : 1; });
+    const Culprits found = decoded(
+        64, 12,
+        [&](int from, int to, bool is_alone) {
+          const double shared = is_alone || from / 16 == to / 16 ? 1 : uplinks.left(from, to);
+          return std::min(shared, is_slow(from) || is_slow(to) ? 0.85 : 1);
+        },
+        random);
+    EXPECT_EQ(blamed(found), 16) << "seed " << seed;
+    EXPECT_TRUE(std::ranges::all_of(found.parts, [&](const SuspectPart& part) { return is_slow(part.ends[0]); }));
+    EXPECT_GT(found.contention.slow, 100) << "seed " << seed;
+    EXPECT_EQ(found.contention.repeated, 2 * found.contention.slow) << "seed " << seed;
+    EXPECT_LT(found.contention.cleared, found.contention.repeated) << "seed " << seed;
+  }
+}
+
+TEST(CulpritsClasses, SharedUplinksDoNotHideASlowLink) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    Sharing uplinks([&] { return random.uniform() < 0.4 ? 0.6 + 0.3 * random.uniform() : 1; });
+    const Culprits found = decoded(
+        16, 0,
+        [&](int from, int to, bool is_alone) {
+          const double shared = is_alone || from / 4 == to / 4 ? 1 : uplinks.left(from, to);
+          return std::min(shared, pair_of(from, to) == std::pair(3, 9) ? 0.85 : 1);
+        },
+        random);
+    ASSERT_EQ(blamed(found), 1) << "seed " << seed;
+    EXPECT_EQ(pair_of(found.parts[0].from, found.parts[0].to), std::pair(3, 9)) << "seed " << seed;
+    EXPECT_GT(found.contention.cleared, found.contention.repeated / 2) << "seed " << seed;
+  }
+}
+
+/// Of contended pairs each unit is proposed once before any twice, and both directions of a pair together. What too few
+/// of them are alone does not replace the rounds.
+TEST(CulpritsClasses, ContendedPairsAreProposedRoundByRound) {
+  Random random(1);
+  Sharing uplinks([&] { return random.uniform() < 0.5 ? 0.7 : 1; });
+  auto samples = simulated::random_rounds(healthy_machine(32), 6, random);
+  for (LinkSample& sample : samples) sample.value *= uplinks.left(sample.from, sample.to);
+  const Culprits first = decode_culprits(samples);
+  ASSERT_GT(first.contention.slow, 30);
+  EXPECT_EQ(first.contention.pairs, 96);
+  EXPECT_EQ(first.contention.repeated, 0);
+  const std::span<const LinkCell> cells(first.worth_repeating);
+  ASSERT_GE(cells.size(), 2 * first.contention.slow);
+  const auto contended = cells.last(2 * first.contention.slow);
+  for (std::size_t i = 0; i < contended.size(); i += 2) {
+    EXPECT_EQ(contended[i].from, contended[i + 1].to);
+    EXPECT_EQ(contended[i].to, contended[i + 1].from);
+  }
+  for (const LinkCell& cell : contended.first(10)) {
+    LinkSample again = simulated::measure(healthy_machine(32), {}, random, cell.from, cell.to, 100);
+    again.is_alone = true;
+    samples.push_back(again);
+  }
+  const Culprits second = decode_culprits(samples);
+  EXPECT_EQ(second.contention.slow, first.contention.slow);
+  EXPECT_EQ(second.contention.repeated, 10);
+  EXPECT_GE(second.contention.cleared, 8);
+}
+
+/// A few faults are no contention.
+TEST(CulpritsClasses, PairsOfSlowNodesAreNotContended) {
+  Random random(1);
+  const auto is_slow = [](int unit) { return unit % 5 == 1; };
+  const Culprits found = decoded(
+      64, 12, [&](int from, int to, bool) { return is_slow(from) || is_slow(to) ? 0.85 : 1; }, random);
+  EXPECT_EQ(blamed(found), 13);
+  EXPECT_EQ(found.contention, Contention());
+}
+
+/// Which direction of a pair is the slower one differs: their mean has one level.
+TEST(CulpritsClasses, ASlowRackIsNamedWhereOneDirectionOfEachPairIsSlower) {
+  std::vector<int> rack(16);
+  std::iota(rack.begin(), rack.end(), 32);
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(
+        64, 12,
+        [](int from, int to, bool) {
+          const bool is_slower = (from < to) == ((from * 7 + to * 7) % 3 == 0);
+          return (is_slower ? 0.92 : 1) * ((from / 16 == 2) != (to / 16 == 2) ? 0.85 : 1);
+        },
+        random);
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed;
+    EXPECT_EQ(found.groups[0].ends, rack) << "seed " << seed;
+  }
+}
+
+/// Of some units the rack is not recognised; but they are well with the members of the group that they met.
+TEST(CulpritsClasses, NamedUnitsThatAreWellWithAGroupBelongToIt) {
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(
+        64, 12,
+        [](int from, int to, bool) {
+          return (from / 16 == to / 16 ? 1 : 0.8) * ((from % 4 == 1) != (to % 4 == 1) ? 0.85 : 1);
+        },
+        random);
+    right += found.groups.size() == 1 && found.groups[0].ends.size() == 16 && blamed(found) == 1;
+  }
+  EXPECT_GE(right, 19) << "of 20";
+}
+
 /// 32 cells are measured alone: one direction of each pair that looks bad comes first.
 TEST(CulpritsClasses, ASlowLinkIsFoundBesideCollisions) {
   int right = 0;

@@ -170,6 +170,17 @@ void say_kinds(const Decoded& decoded, const std::string& size, ProbeJudgement& 
   }
 }
 
+/// Where many pairs were slow while others communicated, what they reach alone decides.
+void say_contention(const Decoded& decoded, const std::string& size, ProbeJudgement& judgement) {
+  const Contention& contention = decoded.culprits.contention;
+  if (contention.slow == 0) return;
+  std::string text = fmt::format("{} {} nodes: {} of {} pairs were slow while other pairs communicated", size,
+                                 decoded.is_between_nodes ? "between" : "within", contention.slow, contention.pairs);
+  if (contention.repeated > 0)
+    text += fmt::format(", {} of {} measured alone were faster then", contention.cleared, contention.repeated);
+  judgement.evidence.push_back(std::move(text));
+}
+
 /// What is slow, from the largest size: smaller messages cost more than the link does.
 void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   auto by_size = links_by_size(view);
@@ -194,6 +205,7 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
     }
     if (judgement.findings.size() == before) say_none_slow(decoded, size, view.params, judgement);
     say_kinds(decoded, size, judgement);
+    say_contention(decoded, size, judgement);
     if (const double loss = decoded.culprits.direction_loss; loss != 0)
       judgement.evidence.push_back(fmt::format(
           "{} {} nodes: sending to a higher number is {:.0f} % {} than to a lower one", size,

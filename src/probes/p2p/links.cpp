@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "stats/stats.hpp"
@@ -39,8 +40,10 @@ std::vector<RankLink> node_links(std::span<const RankLink> links, std::span<cons
   return all;
 }
 
-/// The decoder proposes 32 links, and about as many cells to show whether they share a path.
+/// The decoder proposes 32 links, and about as many cells to show whether they share a path. Where pairs share a part
+/// of the network, more: two pairs of each unit in both directions.
 constexpr int most_repeats = 64;
+constexpr int most_repeats_of_unit = 4;
 
 template <class T>
 std::vector<T> values_of(const ByteVector& bytes) {
@@ -77,6 +80,10 @@ std::vector<RankPair> first_with_first(const LinkCell& cell, std::span<const int
   for (std::size_t i = 0; i < std::min(ranks[0].size(), ranks[1].size()); ++i)
     pairs.push_back({ranks[0][i], ranks[1][i], 0});
   return pairs;
+}
+
+int count_nodes(std::span<const int> node_of) {
+  return static_cast<int>(std::set<int>(node_of.begin(), node_of.end()).size());
 }
 
 /// The pairs of ranks that stand for a cell, all those of two nodes in the round in which they were slowest: read again
@@ -153,8 +160,11 @@ Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& 
     const std::vector<int> node_of = nodes_of(spots);
     int groups = 0;
     for (const Decoded& decoded : decode_links(links, node_of, settings)) {
+      const int units = decoded.is_between_nodes ? count_nodes(node_of) : static_cast<int>(node_of.size());
+      const int most =
+          decoded.culprits.contention.slow > 0 ? std::max(most_repeats, most_repeats_of_unit * units) : most_repeats;
       for (const LinkCell& cell : decoded.culprits.worth_repeating) {
-        if (groups == most_repeats) break;
+        if (groups >= most) break;
         for (RankPair pair : ranks_of(cell, decoded.is_between_nodes, links, node_of)) {
           pair.group = groups;
           chosen.push_back(pair);

@@ -22,7 +22,8 @@ namespace muster::p2p {
 namespace {
 
 constexpr int times_alone = 3;
-constexpr int most_reported = 64;  // wrong readings of one rank
+constexpr int least_alone = 64 * times_alone;  ///< readings that are made whatever time they take
+constexpr int most_reported = 64;              // wrong readings of one rank
 
 /// One rank's part of a case.
 class Part {
@@ -51,7 +52,7 @@ class Part {
   [[nodiscard]] Result<Observation> all_rounds() {
     const double begun = monotonic_seconds();
     for (round_ = 0; round_ < schedule_.rounds(); ++round_) {
-      auto goes_on = has_time(begun);
+      auto goes_on = round_ == 0 ? Result<bool>(true) : has_time(begun, "next round");
       if (!goes_on) return tl::unexpected(goes_on.error());
       if (!*goes_on) break;
       const int peer = schedule_.partner(context_.comm.rank(), round_);
@@ -69,12 +70,11 @@ class Part {
   }
 
  private:
-  /// Rank 0's clock decides, so that all end with the same round. There always is a first one.
-  [[nodiscard]] Result<bool> has_time(double begun) {
-    if (round_ == 0) return true;
+  /// Collective. Rank 0's clock decides, so that all end with the same round.
+  [[nodiscard]] Result<bool> has_time(double begun, std::string_view step) {
     const bool is_up = monotonic_seconds() - begun > context_.params.duration("budget").value;
     const std::byte mine{static_cast<std::uint8_t>(is_up)};
-    context_.recorder.step("next round");
+    context_.recorder.step(step);
     auto reported = context_.comm.broadcast(std::span(&mine, 1), 0);
     if (!reported) return tl::unexpected(reported.error());
     return !reported->empty() && reported->front() == std::byte{0};
@@ -168,7 +168,13 @@ class Part {
     for (const Task& task : tasks_)
       if (task.kind == Kind::bandwidth && task.size == largest_size(context_.params)) last.push_back(task);
     const int groups = links->empty() ? 0 : links->back().group + 1;
+    const double begun = monotonic_seconds();
     for (int i = 0; i < groups * times_alone; ++i) {
+      if (i >= least_alone && i % times_alone == 0) {
+        auto goes_on = has_time(begun, "next link");
+        if (!goes_on) return tl::unexpected(goes_on.error());
+        if (!*goes_on) break;
+      }
       context_.recorder.step("alone");
       context_.recorder.peer(-1);
       if (auto met = context_.comm.barrier(); !met) return met;
