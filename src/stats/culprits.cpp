@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -86,6 +87,17 @@ void add_cells(std::vector<LinkCell>& cells, std::span<const LinkCell> more) {
     if (known.insert({cell.from, cell.to}).second) cells.push_back(cell);
 }
 
+/// Of what was measured alone, these cells only: slow pairs in large numbers are no suspects.
+std::vector<LinkSample> with_repeats_of(std::span<const LinkSample> samples, std::span<const LinkCell> cells) {
+  std::set<std::pair<int, int>> wanted;
+  for (const LinkCell& cell : cells) wanted.insert({cell.from, cell.to});
+  std::vector<LinkSample> kept;
+  std::ranges::copy_if(samples, std::back_inserter(kept), [&](const LinkSample& sample) {
+    return !sample.is_alone || wanted.contains({sample.from, sample.to});
+  });
+  return kept;
+}
+
 /// `contended`: pairs that may share a part of the network.
 Culprits decode_once(std::span<const LinkSample> samples, const DecodeSettings& asked,
                      std::vector<LinkCell>& contended) {
@@ -110,7 +122,7 @@ Culprits decode_once(std::span<const LinkSample> samples, const DecodeSettings& 
     name_groups(table, settings, found);
     leave_out_chance(table, settings, found);
     join_groups(table, found);
-    contended = contended_cells(table, settings, found.contention);
+    contended = contended_cells(table, settings, found.levels, found.contention);
   }
   found.seen_from = seen_from(table, settings, found.levels);
   if (has_rates) found.seen_from = std::min(found.seen_from, seen_by_counts(table, settings, found));
@@ -145,8 +157,9 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
     return found;
   }
   Contention contention = found.contention;
-  const auto clean = without_contention(samples, contended, settings, contention);
-  found = decode_once(clean.empty() ? samples : clean, settings, contended);
+  auto chosen = without_contention(samples, contended, settings, contention);
+  if (chosen.empty()) chosen = with_repeats_of(samples, found.worth_repeating);
+  found = decode_once(contended.empty() ? samples : chosen, settings, contended);
   found.contention = contention;
   return found;
 }

@@ -2,7 +2,10 @@
 // Alone they don't.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,22 +20,46 @@ constexpr double least_contended = 0.15;      ///< of the open pairs: fewer are 
 constexpr std::size_t fewest_contended = 12;  ///< pairs
 constexpr double least_repeated = 0.5;        ///< of the contended cells: else the rounds decide
 
+constexpr double least_cleared = 0.15;  ///< of those that were repeated: else they are slow by themselves
+
 using Cell = std::pair<int, int>;  ///< from, to
 
-/// In the rounds, both directions together, and when it was measured first.
-struct InRounds {
-  RunningMean slowness;
-  int first = 0;
+/// A pair in the rounds.
+struct SeenPair {
+  int low = 0;
+  int high = 0;
+  int first = 0;        ///< round
+  double slowness = 0;  ///< mean of both directions
 };
 
-InRounds in_rounds(const PairTable& table, const Pair& pair) {
-  InRounds all;
+std::optional<SeenPair> seen_pair(const PairTable& table, const Pair& pair) {
+  SeenPair seen{pair.low, pair.high, std::numeric_limits<int>::max(), 0};
+  RunningMean mean;
   for (const LinkReading& reading : table.readings_of(pair)) {
     if (reading.is_alone) continue;
-    all.first = all.slowness.n == 0 ? reading.round : std::min(all.first, reading.round);
-    all.slowness.add(reading.slowness);
+    seen.first = std::min(seen.first, reading.round);
+    mean.add(reading.slowness);
   }
-  return all;
+  if (mean.n == 0) return std::nullopt;
+  seen.slowness = mean.mean();
+  return seen;
+}
+
+bool are_many(const Count& pairs) {
+  return pairs.slow >= fewest_contended && pairs.share() >= least_contended;
+}
+
+double noise_of(int class_id, std::span<const ClassLevel> levels) {
+  const auto level = std::ranges::find(levels, class_id, &ClassLevel::class_id);
+  return level == levels.end() ? 0 : level->pair_noise;
+}
+
+/// Slowness of the fastest pairs that are not few: others only take speed away.
+double fastest_level(const std::vector<SeenPair>& pairs, double noise) {
+  std::vector<double> speeds;
+  for (const SeenPair& pair : pairs) speeds.push_back(-pair.slowness);
+  std::ranges::sort(speeds);
+  return -nearest_level(speeds, speeds[speeds.size() * 9 / 10], 1.5 * noise);
 }
 
 std::map<Cell, std::vector<LinkSample>> by_cell(std::span<const LinkSample> samples, bool is_alone) {
@@ -50,27 +77,36 @@ double median_of(const std::vector<LinkSample>& samples) {
 
 }  // namespace
 
-std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings, Contention& contention) {
+std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings,
+                                      std::span<const ClassLevel> levels, Contention& contention) {
   const double bound = slowness_of(settings.least_slowdown) / 2;
-  std::vector<std::pair<int, LinkCell>> slow;  // and when each was measured
-  Count open;
+  std::map<int, std::vector<SeenPair>> classes;
+  Count slow;
+  Count fast;
   for (const Pair& pair : table.pairs) {
-    const InRounds seen = in_rounds(table, pair);
-    if (seen.slowness.n == 0) continue;
-    const bool is_slow = seen.slowness.mean() > bound;
-    if (!pair.ways[0].is_explained && !pair.ways[1].is_explained) open.add(is_slow);
-    if (is_slow) slow.push_back({seen.first, {pair.low, pair.high, share_of(seen.slowness.mean())}});
+    const auto seen = seen_pair(table, pair);
+    if (!seen) continue;
+    classes[class_of(table, pair)].push_back(*seen);
+    if (pair.ways[0].is_explained || pair.ways[1].is_explained) continue;
+    slow.add(seen->slowness > bound);
+    fast.add(seen->slowness < -bound);
   }
   contention = {};
-  if (open.slow < fewest_contended || open.share() < least_contended) return {};
-  contention.slow = slow.size();
-  contention.pairs = table.pairs.size();
+  if (!are_many(slow) && !are_many(fast)) return {};
+  std::vector<SeenPair> contended;
+  for (const auto& [class_id, pairs] : classes) {
+    const double least = fastest_level(pairs, noise_of(class_id, levels)) + bound;
+    std::ranges::copy_if(pairs, std::back_inserter(contended),
+                         [&](const SeenPair& one) { return one.slowness > least; });
+  }
+  contention.slow = contended.size();
+  contention.pairs = static_cast<std::size_t>(slow.all);
   // Round by round: each unit once before any is measured twice.
-  std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(contended, {}, &SeenPair::first);
   std::vector<LinkCell> cells;
-  for (const auto& [round, cell] : slow) {
-    cells.push_back(cell);
-    cells.push_back({cell.to, cell.from, cell.slowdown});
+  for (const SeenPair& one : contended) {
+    cells.push_back({one.low, one.high, share_of(one.slowness)});
+    cells.push_back({one.high, one.low, share_of(one.slowness)});
   }
   return cells;
 }
@@ -98,6 +134,7 @@ std::vector<LinkSample> without_contention(std::span<const LinkSample> samples, 
   }
   contention.repeated = repeated;
   if (static_cast<double>(repeated) < least_repeated * static_cast<double>(slow.size())) return {};
+  if (static_cast<double>(contention.cleared) < least_cleared * static_cast<double>(repeated)) return {};
   return clean;
 }
 

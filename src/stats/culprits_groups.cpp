@@ -269,10 +269,10 @@ void join_groups(const PairTable& table, Culprits& found) {
     if (part.kind == PartKind::link || part.kind == PartKind::either) return false;
     const int unit = part.ends.front();
     const auto of = std::ranges::find_if(found.groups, [&](const SuspectPart& group) {
-      return group.far_ends.empty() && !has(group.ends, unit) && is_well_with(table, group, unit);
+      return group.far_ends.empty() && is_well_with(table, group, unit);
     });
     if (of == found.groups.end()) return false;
-    of->ends.insert(std::ranges::upper_bound(of->ends, unit), unit);
+    if (!has(of->ends, unit)) of->ends.insert(std::ranges::upper_bound(of->ends, unit), unit);
     return true;
   });
 }

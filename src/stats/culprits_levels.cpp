@@ -46,20 +46,6 @@ Ways ways_of(std::vector<double> differences) {
   return {differences[(differences.size() - 1) / 4] / (0.3186 * std::sqrt(2.0)), false};
 }
 
-/// The middle of the readings around `start`: walks uphill to the nearest level at which many readings lie.
-double nearest_level(const std::vector<double>& sorted, double start, double reach) {
-  double level = start;
-  for (int step = 0; step < 100; ++step) {
-    const auto low = std::lower_bound(sorted.begin(), sorted.end(), level - reach) - sorted.begin();
-    const auto high = std::upper_bound(sorted.begin(), sorted.end(), level + reach) - sorted.begin();
-    const auto middle = static_cast<std::size_t>(low + high - 1);
-    const double next = (sorted[middle / 2] + sorted[(middle + 1) / 2]) / 2;
-    if (next == level) break;
-    level = next;
-  }
-  return level;
-}
-
 /// From the fast side alone, on which no fault lies.
 double noise_above(const std::vector<double>& sorted, double level) {
   const auto above = std::upper_bound(sorted.begin(), sorted.end(), level) - sorted.begin();
@@ -133,6 +119,19 @@ double healthy_share(int units, int slow) {
 }
 
 }  // namespace
+
+double nearest_level(const std::vector<double>& sorted, double start, double reach) {
+  double level = start;
+  for (int step = 0; step < 100; ++step) {
+    const auto low = std::lower_bound(sorted.begin(), sorted.end(), level - reach) - sorted.begin();
+    const auto high = std::upper_bound(sorted.begin(), sorted.end(), level + reach) - sorted.begin();
+    const auto middle = static_cast<std::size_t>(low + high - 1);
+    const double next = (sorted[middle / 2] + sorted[(middle + 1) / 2]) / 2;
+    if (next == level) break;
+    level = next;
+  }
+  return level;
+}
 
 double widened(double noise, double floor, std::size_t n) {
   return std::max(noise, floor) * (1 + 6.0 / static_cast<double>(n));

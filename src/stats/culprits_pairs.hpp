@@ -102,7 +102,9 @@ struct SplitClass {
 /// Level and noise of each class. Where up to `slow_units` units are slow, the level is that of the others.
 [[nodiscard]] std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings,
                                                   int slow_units);
-/// The same from readings that nothing in `table` explains.
+/// The middle of the readings around `start`: walks uphill to the nearest level at which many readings lie.
+[[nodiscard]] double nearest_level(const std::vector<double>& sorted, double start, double reach);
+/// The same as find_levels from readings that nothing in `table` explains.
 [[nodiscard]] std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeSettings& settings,
                                                          std::span<const ClassLevel> before);
 
@@ -161,10 +163,11 @@ void join_roles(std::vector<SuspectPart>& parts);
                                         std::span<const ClassLevel> levels);
 /// The same by how often the readings of a unit are slow, which single readings of any size do not hide.
 [[nodiscard]] double seen_by_counts(const PairTable& table, const DecodeSettings& settings, const Culprits& found);
-/// Cells of the pairs that are slow in the rounds, both directions of each, if these are so many that pairs probably
-/// share a part of the network; else none. Sets the first two counts of `contention`.
+/// Cells of the pairs that are slower in the rounds than the fastest ones, both directions of each, if many pairs are
+/// slower or faster than expected, so that pairs probably share a part of the network; else none. Sets the first two
+/// counts of `contention`.
 [[nodiscard]] std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings,
-                                                    Contention& contention);
+                                                    std::span<const ClassLevel> levels, Contention& contention);
 /// The samples with what the contended cells reach alone (median) instead of what they reached in the rounds; cells
 /// that were not repeated are left out. None: too few of them were repeated. Sets the other counts of `contention`.
 [[nodiscard]] std::vector<LinkSample> without_contention(std::span<const LinkSample> samples,

