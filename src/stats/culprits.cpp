@@ -122,7 +122,7 @@ Culprits decode_once(std::span<const LinkSample> samples, const DecodeSettings& 
     name_groups(table, settings, found);
     leave_out_chance(table, settings, found);
     join_groups(table, found);
-    contended = contended_cells(table, settings, found.levels, found.contention);
+    contended = contended_cells(table, settings, found.contention);
   }
   found.seen_from = seen_from(table, settings, found.levels);
   if (has_rates) found.seen_from = std::min(found.seen_from, seen_by_counts(table, settings, found));

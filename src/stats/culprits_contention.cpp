@@ -1,6 +1,7 @@
 // Pairs that share a part of the network slow each other down in the rounds, and hide what is slower by less than that.
 // Alone they don't.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -28,19 +29,23 @@ using Cell = std::pair<int, int>;  ///< from, to
 struct SeenPair {
   int low = 0;
   int high = 0;
-  int first = 0;        ///< round
-  double slowness = 0;  ///< mean of both directions
+  int first = 0;                     ///< round
+  double slowness = 0;               ///< mean of both directions
+  std::optional<double> difference;  ///< between the directions, where both were measured
 };
 
 std::optional<SeenPair> seen_pair(const PairTable& table, const Pair& pair) {
-  SeenPair seen{pair.low, pair.high, std::numeric_limits<int>::max(), 0};
+  SeenPair seen{pair.low, pair.high, std::numeric_limits<int>::max(), 0, {}};
   RunningMean mean;
+  std::array<RunningMean, 2> ways;
   for (const LinkReading& reading : table.readings_of(pair)) {
     if (reading.is_alone) continue;
     seen.first = std::min(seen.first, reading.round);
     mean.add(reading.slowness);
+    ways[reading.is_upward].add(reading.slowness);
   }
   if (mean.n == 0) return std::nullopt;
+  if (ways[0].n > 0 && ways[1].n > 0) seen.difference = std::fabs(ways[0].mean() - ways[1].mean());
   seen.slowness = mean.mean();
   return seen;
 }
@@ -49,16 +54,17 @@ bool are_many(const Count& pairs) {
   return pairs.slow >= fewest_contended && pairs.share() >= least_contended;
 }
 
-double noise_of(int class_id, std::span<const ClassLevel> levels) {
-  const auto level = std::ranges::find(levels, class_id, &ClassLevel::class_id);
-  return level == levels.end() ? 0 : level->pair_noise;
-}
-
 /// Slowness of the fastest pairs that are not few: others only take speed away.
-double fastest_level(const std::vector<SeenPair>& pairs, double noise) {
+double fastest_level(const std::vector<SeenPair>& pairs, double noise_floor) {
   std::vector<double> speeds;
-  for (const SeenPair& pair : pairs) speeds.push_back(-pair.slowness);
+  std::vector<double> differences;
+  for (const SeenPair& pair : pairs) {
+    speeds.push_back(-pair.slowness);
+    if (pair.difference) differences.push_back(*pair.difference);
+  }
   std::ranges::sort(speeds);
+  // What pairs share slows both of their directions alike.
+  const double noise = std::max(noise_of_directions(differences), noise_floor);
   return -nearest_level(speeds, speeds[speeds.size() * 9 / 10], 1.5 * noise);
 }
 
@@ -77,8 +83,7 @@ double median_of(const std::vector<LinkSample>& samples) {
 
 }  // namespace
 
-std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings,
-                                      std::span<const ClassLevel> levels, Contention& contention) {
+std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings, Contention& contention) {
   const double bound = slowness_of(settings.least_slowdown) / 2;
   std::map<int, std::vector<SeenPair>> classes;
   Count slow;
@@ -95,7 +100,7 @@ std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettin
   if (!are_many(slow) && !are_many(fast)) return {};
   std::vector<SeenPair> contended;
   for (const auto& [class_id, pairs] : classes) {
-    const double least = fastest_level(pairs, noise_of(class_id, levels)) + bound;
+    const double least = fastest_level(pairs, settings.noise_floor) + bound;
     std::ranges::copy_if(pairs, std::back_inserter(contended),
                          [&](const SeenPair& one) { return one.slowness > least; });
   }

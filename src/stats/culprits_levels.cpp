@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "stats/culprits_pairs.hpp"
 #include "stats/stats.hpp"
@@ -119,6 +120,10 @@ double healthy_share(int units, int slow) {
 }
 
 }  // namespace
+
+double noise_of_directions(std::vector<double> differences) {
+  return ways_of(std::move(differences)).noise;
+}
 
 double nearest_level(const std::vector<double>& sorted, double start, double reach) {
   double level = start;

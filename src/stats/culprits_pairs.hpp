@@ -102,6 +102,8 @@ struct SplitClass {
 /// Level and noise of each class. Where up to `slow_units` units are slow, the level is that of the others.
 [[nodiscard]] std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings,
                                                   int slow_units);
+/// Noise of a direction of a pair, from the absolute differences between the two directions of each pair.
+[[nodiscard]] double noise_of_directions(std::vector<double> differences);
 /// The middle of the readings around `start`: walks uphill to the nearest level at which many readings lie.
 [[nodiscard]] double nearest_level(const std::vector<double>& sorted, double start, double reach);
 /// The same as find_levels from readings that nothing in `table` explains.
@@ -167,7 +169,7 @@ void join_roles(std::vector<SuspectPart>& parts);
 /// slower or faster than expected, so that pairs probably share a part of the network; else none. Sets the first two
 /// counts of `contention`.
 [[nodiscard]] std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettings& settings,
-                                                    std::span<const ClassLevel> levels, Contention& contention);
+                                                    Contention& contention);
 /// The samples with what the contended cells reach alone (median) instead of what they reached in the rounds; cells
 /// that were not repeated are left out. None: too few of them were repeated. Sets the other counts of `contention`.
 [[nodiscard]] std::vector<LinkSample> without_contention(std::span<const LinkSample> samples,
