@@ -87,7 +87,7 @@ void add_cells(std::vector<LinkCell>& cells, std::span<const LinkCell> more) {
     if (known.insert({cell.from, cell.to}).second) cells.push_back(cell);
 }
 
-/// Of what was measured alone, these cells only: slow pairs in large numbers are no suspects.
+/// Of what was measured alone, these cells only.
 std::vector<LinkSample> with_repeats_of(std::span<const LinkSample> samples, std::span<const LinkCell> cells) {
   std::set<std::pair<int, int>> wanted;
   for (const LinkCell& cell : cells) wanted.insert({cell.from, cell.to});
