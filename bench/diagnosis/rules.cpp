@@ -118,7 +118,8 @@ Answer ask_muster(World& world) {
   settings.least_slowdown = least_slowdown;
   std::vector<LinkSample> samples = world.samples();
   Culprits found = decode_culprits(samples, settings);
-  if (!found.worth_repeating.empty()) {
+  // As p2p: where pairs share a part of the network, what is left without that may need another look.
+  for (int look = 0; look < (found.contention.slow > 0 ? 2 : 1) && !found.worth_repeating.empty(); ++look) {
     for (const LinkCell& cell : found.worth_repeating)
       for (int i = 0; i < 3; ++i) samples.push_back(world.alone(cell.from, cell.to, i));
     found = decode_culprits(samples, settings);

@@ -65,8 +65,9 @@ double noise_of(std::span<const RankLink> links) {
   }
   std::vector<double> ranges;
   for (const auto& [link, values] : repeats) {
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    if (values.size() >= 3) ranges.push_back((*high - *low) / range_of_three);
+    if (values.size() < 3) continue;
+    const auto [low, high] = std::minmax_element(values.begin(), values.begin() + 3);
+    ranges.push_back((*high - *low) / range_of_three);
   }
   return std::max(median(spreads).value_or(0), median(ranges).value_or(0));
 }
@@ -93,7 +94,7 @@ std::vector<RankPair> ranks_of(const LinkCell& cell, bool are_nodes, std::span<c
                                std::span<const int> node_of) {
   if (!are_nodes) return {{cell.from, cell.to, 0}};
   const auto is_of_cell = [&](const RankLink& link) {
-    return is_between_nodes(link) && node_of[static_cast<std::size_t>(link.from)] == cell.from &&
+    return is_between_nodes(link) && !link.is_alone && node_of[static_cast<std::size_t>(link.from)] == cell.from &&
            node_of[static_cast<std::size_t>(link.to)] == cell.to;
   };
   const RankLink* slowest = nullptr;
@@ -149,7 +150,7 @@ Decoded decode_rails(std::span<const RankLink> links, std::span<const int> unit_
 }
 
 Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& spots, std::span<const RankLink> mine,
-                                           const DecodeSettings& settings) {
+                                           const DecodeSettings& settings, Look look) {
   auto gathered = comm.gather(std::as_bytes(mine), 0);
   if (!gathered) return tl::unexpected(gathered.error());
   std::vector<RankPair> chosen;
@@ -160,9 +161,11 @@ Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& 
     const std::vector<int> node_of = nodes_of(spots);
     int groups = 0;
     for (const Decoded& decoded : decode_links(links, node_of, settings)) {
+      const bool is_contended = decoded.culprits.contention.slow > 0;
+      if (look == Look::without_contention && !is_contended) continue;
       const int units = decoded.is_between_nodes ? count_nodes(node_of) : static_cast<int>(node_of.size());
       const int most =
-          decoded.culprits.contention.slow > 0 ? std::max(most_repeats, most_repeats_of_unit * units) : most_repeats;
+          look == Look::first && is_contended ? std::max(most_repeats, most_repeats_of_unit * units) : most_repeats;
       for (const LinkCell& cell : decoded.culprits.worth_repeating) {
         if (groups >= most) break;
         for (RankPair pair : ranks_of(cell, decoded.is_between_nodes, links, node_of)) {

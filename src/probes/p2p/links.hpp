@@ -47,11 +47,15 @@ struct Decoded {
 [[nodiscard]] Decoded decode_rails(std::span<const RankLink> links, std::span<const int> unit_of,
                                    std::span<const int> name_of, const DecodeSettings& settings);
 
-/// Collective. What looks bad when all are compared, in at most 32 groups: every rank gets the same list. A group is a
-/// pair of ranks within a node, or those pairs of two nodes that met in a round. `mine` are those that this rank
-/// measured.
+enum class Look {
+  first,
+  without_contention,  ///< what looks bad after pairs that share a part of the network were measured alone
+};
+/// Collective. What looks bad when all are compared, in at most 64 groups, or four for each node where pairs share a
+/// part of the network: every rank gets the same list. A group is a pair of ranks within a node, or those pairs of two
+/// nodes that met in a round. `mine` are those that this rank measured, alone ones included.
 [[nodiscard]] Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& spots,
-                                                         std::span<const RankLink> mine,
-                                                         const DecodeSettings& settings);
+                                                         std::span<const RankLink> mine, const DecodeSettings& settings,
+                                                         Look look = Look::first);
 
 }  // namespace muster::p2p

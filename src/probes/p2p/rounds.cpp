@@ -130,10 +130,9 @@ class Part {
   void keep(int peer, const Task& task, const Sampled& sampled, Labels where, bool is_alone) {
     if (is_alone) where.insert(where.begin(), {"alone", "yes"});
     gpu_.add_labels(where);
-    if (task.kind == Kind::bandwidth && !is_alone && task.size == largest_size(context_.params) &&
-        sampled.summary.n > 0)
-      mine_.push_back({context_.comm.rank(), peer, round_, sampled.summary.median,
-                       class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]), false,
+    if (task.kind == Kind::bandwidth && task.size == largest_size(context_.params) && sampled.summary.n > 0)
+      mine_.push_back({context_.comm.rank(), peer, is_alone ? repetition_ : round_, sampled.summary.median,
+                       class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]), is_alone,
                        spread_of(sampled.summary)});
     if (sampled.end == SamplingEnd::precise) ++precise_;
     ++measured_;
@@ -157,18 +156,30 @@ class Part {
     return across_machines(links, network_, !gpu_.is_on_device() || gpu_.links().end_in_node());
   }
 
-  /// Links that look bad, one at a time: is it the link, or the company?
+  /// Links that look bad, one at a time: is it the link, or the company? Where much was the company, what looks bad
+  /// without that is measured once more.
   [[nodiscard]] Result<void> again() {
     with_.timed = nullptr;
     with_.verify = 0;  // their share was compared in the rounds
-    context_.recorder.step("choose links");
-    auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params));
-    if (!links) return tl::unexpected(links.error());
+    const double begun = monotonic_seconds();
+    int first = 0;
+    for (const Look look : {Look::first, Look::without_contention}) {
+      context_.recorder.step("choose links");
+      auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params), look);
+      if (!links) return tl::unexpected(links.error());
+      if (links->empty()) return {};
+      if (auto done = alone(*links, begun, first); !done) return done;
+      first += times_alone;
+    }
+    return {};
+  }
+
+  /// `first`: number of the first repetition.
+  [[nodiscard]] Result<void> alone(const std::vector<RankPair>& links, double begun, int first) {
     std::vector<Task> last;
     for (const Task& task : tasks_)
       if (task.kind == Kind::bandwidth && task.size == largest_size(context_.params)) last.push_back(task);
-    const int groups = links->empty() ? 0 : links->back().group + 1;
-    const double begun = monotonic_seconds();
+    const int groups = links.back().group + 1;
     for (int i = 0; i < groups * times_alone; ++i) {
       if (i >= least_alone && i % times_alone == 0) {
         auto goes_on = has_time(begun, "next link");
@@ -178,7 +189,8 @@ class Part {
       context_.recorder.step("alone");
       context_.recorder.peer(-1);
       if (auto met = context_.comm.barrier(); !met) return met;
-      for (const RankPair& pair : *links)
+      repetition_ = first + i % times_alone;
+      for (const RankPair& pair : links)
         if (pair.group == i / times_alone)
           if (auto done = once_more(pair, last); !done) return done;
     }
@@ -247,6 +259,7 @@ class Part {
   Carriers carriers_;
   std::vector<RankLink> mine_;
   int round_ = 0;
+  int repetition_ = 0;  ///< of a pair that is measured alone
   Observation seen_;
   int checked_ = 0;
   int measured_ = 0;
