@@ -1,4 +1,5 @@
 // The word on a case of p2p, from observations made by hand.
+#include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
 #include <set>
@@ -177,6 +178,49 @@ TEST(P2pJudge, RacksWithoutLabelsAreNamedAsKindsOfPairs) {
   EXPECT_EQ(judgement.evidence.back(),
             "16MiB between nodes: 2 kinds of pairs, as of racks: 48 readings around 12.03 GB/s and 192 readings around "
             "8 GB/s");
+}
+
+/// Pairs of different halves share uplinks, but for some: alone they are as fast as all others.
+TEST(P2pJudge, PairsThatAreSlowOnlyBesideOthersAreCounted) {
+  Mesh mesh(16, 1);
+  const auto shares = [](const LinkAt& link) {
+    const auto [low, high] = std::minmax(link.from, link.to);
+    return low / 8 != high / 8 && (low * 3 + high * 5) % 7 < 3;
+  };
+  const auto speed = half([&](const LinkAt& link) { return !link.is_alone && shares(link); });
+  mesh.measure(speed);
+  EXPECT_EQ(mesh.judge().evidence.back(),
+            "16MiB between nodes: 27 of 120 pairs were slow while other pairs communicated");
+  for (int from = 0; from < 16; ++from)
+    for (int to = 0; to < 16; ++to)
+      if (from != to && shares({from, to})) mesh.again(from, to, speed);
+  const auto judgement = mesh.judge();
+  ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_EQ(
+      judgement.evidence.back(),
+      "16MiB between nodes: 27 of 120 pairs were slow while other pairs communicated, 54 of 54 measured alone were "
+      "faster then");
+}
+
+/// The slow node is slower by less than what pairs share.
+TEST(P2pJudge, ASlowNodeIsNamedByWhatPairsReachAlone) {
+  Mesh mesh(16, 1);
+  const auto shares = [](const LinkAt& link) {
+    const auto [low, high] = std::minmax(link.from, link.to);
+    return (low * 3 + high * 5) % 5 < 3;
+  };
+  const auto is_slow = [](const LinkAt& link) { return link.from % 4 == 3 || link.to % 4 == 3; };
+  const Mesh::Speed speed = [&](const LinkAt& link) {
+    return std::min(!link.is_alone && shares(link) ? 8.0 : 12.0, is_slow(link) ? 10.0 : 12.0);
+  };
+  mesh.measure(speed);
+  for (int from = 0; from < 16; ++from)
+    for (int to = 0; to < 16; ++to)
+      if (from != to && (shares({from, to}) || is_slow({from, to}))) mesh.again(from, to, speed);
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(judgement.findings[i].culprits.front().name, "nid00" + std::to_string(4 * i + 4));
 }
 
 void expect_node(const ProbeJudgement& judgement, const std::string& host, const std::string& claim) {

@@ -114,6 +114,44 @@ TEST(ChooseLinks, WherePairsShareUplinksFourLinksOfEachNodeAreReadAgain) {
     EXPECT_EQ(std::ranges::count(slow, std::pair(pair.from, pair.to)), 1) << pair.from << " " << pair.to;
 }
 
+/// One link is slow by itself, too: the others are as fast as all alone.
+TEST(ChooseLinks, WhatLooksSlowWithoutContentionIsReadOnceMore) {
+  std::vector<Spot> nodes(32);
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) nodes[rank].node = static_cast<int>(rank);
+  const auto is_slow = [](const RankLink& link) { return std::minmax(link.from, link.to) == std::pair(2, 3); };
+  const auto seen_by = [&](int rank) {
+    std::vector<RankLink> links = of_shared_uplinks(rank);
+    for (RankLink& link : links)
+      if (is_slow(link)) link.value = 9.0;
+    const std::vector<RankLink> rounds = links;
+    for (RankLink link : rounds)
+      for (int repetition = 0; link.value < 10 && repetition < 3; ++repetition) {
+        link.is_alone = true;
+        link.round = repetition;
+        links.push_back(link);
+        links.back().value = is_slow(link) ? 9.0 : 12.0;
+      }
+    return links;
+  };
+  std::vector<RankPair> chosen;
+  run_ranks(32, [&](ThreadComm& comm) {
+    const auto links = choose_links(comm, nodes, seen_by(comm.rank()), {}, Look::without_contention);
+    if (comm.rank() == 0 && links) chosen = *links;
+  });
+  ASSERT_EQ(chosen.size(), 2u);
+  for (const RankPair& pair : chosen) EXPECT_EQ(std::pair(std::minmax(pair.from, pair.to)), std::pair(2, 3));
+}
+
+TEST(ChooseLinks, WithoutContentionThereIsNoSecondLook) {
+  std::vector<std::size_t> chosen(8, 1);
+  run_ranks(8, [&](ThreadComm& comm) {
+    const auto slow = [](int from, int to) { return from / 2 == 1 && to / 2 == 3 ? 6.0 : 12.0; };
+    if (auto links = choose_links(comm, spots(), links_of(comm.rank(), slow), {}, Look::without_contention))
+      chosen[static_cast<std::size_t>(comm.rank())] = links->size();
+  });
+  EXPECT_EQ(chosen, std::vector<std::size_t>(8, 0));
+}
+
 TEST(ChooseLinks, ASlowNodeNeedsNoSecondLook) {
   EXPECT_TRUE(chosen_by([](int from, int to) { return from / 2 == 2 || to / 2 == 2 ? 6.0 : 12.0; }).empty());
 }
