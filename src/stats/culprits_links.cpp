@@ -164,6 +164,7 @@ class SlowPairs {
     for (auto& [class_id, of] : classes_) {
       std::sort(of.alone.begin(), of.alone.end());
       std::sort(of.together.begin(), of.together.end());
+      of.thin_out();
       std::stable_sort(of.cells.begin(), of.cells.end(),
                        [](const LinkCell& a, const LinkCell& b) { return a.slowdown > b.slowdown; });
     }
@@ -193,14 +194,28 @@ class SlowPairs {
     std::vector<double> together;
     std::vector<double> alone;
     std::vector<double> per_deviation;  ///< standard deviations in a slowness of 1, of a direction of each pair
+    double pairs_of_each = 1;           ///< of these
     std::vector<LinkCell> cells;        ///< the slower direction of each pair, the slowest pair first
 
     /// The expected number of pairs of which normal noise makes a direction slower than that.
     [[nodiscard]] double by_noise(double slowness) const {
-      return std::accumulate(per_deviation.begin(), per_deviation.end(), 0.0, [&](double sum, double per) {
-        const double neither = 1 - std::erfc(slowness * per / std::sqrt(2.0)) / 2;
-        return sum + 1 - neither * neither;
-      });
+      const double sum =
+          std::accumulate(per_deviation.begin(), per_deviation.end(), 0.0, [&](double so_far, double per) {
+            const double neither = 1 - std::erfc(slowness * per / std::sqrt(2.0)) / 2;
+            return so_far + 1 - neither * neither;
+          });
+      return sum * pairs_of_each;
+    }
+    /// Of tens of thousands of pairs, that many quantiles.
+    void thin_out() {
+      constexpr std::size_t most = 1024;
+      if (per_deviation.size() <= most) return;
+      std::sort(per_deviation.begin(), per_deviation.end());
+      std::vector<double> quantiles;
+      for (std::size_t i = 0; i < most; ++i)
+        quantiles.push_back(per_deviation[(2 * i + 1) * per_deviation.size() / (2 * most)]);
+      pairs_of_each = static_cast<double>(per_deviation.size()) / static_cast<double>(most);
+      per_deviation = std::move(quantiles);
     }
   };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "stats/culprits_pairs.hpp"
 #include "stats/stats.hpp"
@@ -57,19 +58,64 @@ Score score(const PairTable& table, int unit, Role role) {
   return {(all.z - worst.z) / std::sqrt(all.n - worst.n), all.slowness / all.n, true};
 }
 
+/// Partners with which a unit is slow beyond doubt, and the sum of their scores.
+struct SlowPartners {
+  int n = 0;
+  double sum = 0;
+};
+
+SlowPartners slow_partners(const PairTable& table, int unit, Role role, double least) {
+  SlowPartners partners;
+  for (const std::size_t i : table.pairs_of(unit)) {
+    const Sum one = sum_of(table.pairs[i], unit, role);
+    const double score = one.n > 0 ? one.z / std::sqrt(one.n) : 0;
+    if (score < least) continue;
+    ++partners.n;
+    partners.sum += score;
+  }
+  return partners;
+}
+
 /// The scores of all units in all roles, and how far a healthy one strays.
 class Scores {
  public:
-  explicit Scores(const PairTable& table)
-      : all_(static_cast<std::size_t>(table.units)), refused_(static_cast<std::size_t>(table.units)) {
+  /// `least_of_pair`: from which a pair is slow beyond doubt.
+  explicit Scores(const PairTable& table, double least_of_pair = std::numeric_limits<double>::infinity())
+      : least_of_pair_(least_of_pair),
+        all_(static_cast<std::size_t>(table.units)),
+        slow_partners_(static_cast<std::size_t>(table.units)),
+        refused_(static_cast<std::size_t>(table.units)) {
     for (int unit = 0; unit < table.units; ++unit) update(table, unit);
+    find_null();
   }
 
   void update(const PairTable& table, int unit) {
-    for (const Role role : {sends, receives, both})
+    for (const Role role : {sends, receives, both}) {
       all_[static_cast<std::size_t>(unit)][role] = score(table, unit, role);
+      slow_partners_[static_cast<std::size_t>(unit)][role] = slow_partners(table, unit, role, least_of_pair_);
+    }
   }
 
+  /// After a unit was named. Of thousands of units one hardly changes how the others spread.
+  void renew_null() {
+    if (++named_ % (all_.size() / 1000 + 1) == 0) find_null();
+  }
+
+  [[nodiscard]] double standard(int unit, Role role) const {
+    const Score& one = all_[static_cast<std::size_t>(unit)][role];
+    return one.is_defined ? (one.value - null_[role].middle) / null_[role].spread : 0;
+  }
+  [[nodiscard]] const ScoreNull& null_of(Role role) const { return null_[role]; }
+  [[nodiscard]] const Score& of(int unit, Role role) const { return all_[static_cast<std::size_t>(unit)][role]; }
+  [[nodiscard]] const SlowPartners& slow_partners_of(int unit, Role role) const {
+    return slow_partners_[static_cast<std::size_t>(unit)][role];
+  }
+  /// A unit that was examined and not slow enough in that role is not examined again.
+  void refuse(int unit, Role role) { refused_[static_cast<std::size_t>(unit)][role] = true; }
+  [[nodiscard]] bool is_refused(int unit, Role role) const { return refused_[static_cast<std::size_t>(unit)][role]; }
+  [[nodiscard]] int units() const { return static_cast<int>(all_.size()); }
+
+ private:
   void find_null() {
     for (const Role role : {sends, receives, both}) {
       std::vector<double> values;
@@ -83,19 +129,10 @@ class Scores {
     }
   }
 
-  [[nodiscard]] double standard(int unit, Role role) const {
-    const Score& one = all_[static_cast<std::size_t>(unit)][role];
-    return one.is_defined ? (one.value - null_[role].middle) / null_[role].spread : 0;
-  }
-  [[nodiscard]] const ScoreNull& null_of(Role role) const { return null_[role]; }
-  [[nodiscard]] const Score& of(int unit, Role role) const { return all_[static_cast<std::size_t>(unit)][role]; }
-  /// A unit that was examined and not slow enough in that role is not examined again.
-  void refuse(int unit, Role role) { refused_[static_cast<std::size_t>(unit)][role] = true; }
-  [[nodiscard]] bool is_refused(int unit, Role role) const { return refused_[static_cast<std::size_t>(unit)][role]; }
-  [[nodiscard]] int units() const { return static_cast<int>(all_.size()); }
-
- private:
+  double least_of_pair_;
+  std::size_t named_ = 0;
   std::vector<std::array<Score, roles>> all_;
+  std::vector<std::array<SlowPartners, roles>> slow_partners_;
   std::vector<std::array<bool, roles>> refused_;
   std::array<ScoreNull, roles> null_;
 };
@@ -193,21 +230,13 @@ Best clearest(const Scores& scores) {
 
 /// The unit with most partners that are each slow beyond doubt: a fault that is seldom there leaves its sum
 /// unremarkable, but two bad pairs that share an end are one bad end. At least two.
-Best most_slow_partners(const PairTable& table, const Scores& scores, double least) {
+Best most_slow_partners(const Scores& scores) {
   Best best;
-  for (int unit = 0; unit < table.units; ++unit) {
+  for (int unit = 0; unit < scores.units(); ++unit) {
     for (const Role role : {both, sends, receives}) {
       if (scores.is_refused(unit, role)) continue;
-      int partners = 0;
-      double sum = 0;
-      for (const std::size_t i : table.pairs_of(unit)) {
-        const Sum one = sum_of(table.pairs[i], unit, role);
-        const double score = one.n > 0 ? one.z / std::sqrt(one.n) : 0;
-        if (score < least) continue;
-        ++partners;
-        sum += score;
-      }
-      if (partners >= 2) best.take_if_clearer({unit, role, sum, scores.of(unit, role).slowness});
+      const SlowPartners& partners = scores.slow_partners_of(unit, role);
+      if (partners.n >= 2) best.take_if_clearer({unit, role, partners.sum, scores.of(unit, role).slowness});
     }
   }
   return best;
@@ -272,14 +301,11 @@ void join_roles(std::vector<SuspectPart>& parts) {
 std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& settings) {
   std::vector<SuspectPart> parts;
   if (table.present_units < 3) return parts;
-  Scores scores(table);
   const double least = inverse_normal(1 - settings.false_rate / (3.0 * table.present_units));
-  scores.find_null();
-  const double least_of_pair =
-      inverse_normal(1 - settings.false_rate / (3.0 * static_cast<double>(table.pairs.size())));
+  Scores scores(table, inverse_normal(1 - settings.false_rate / (3.0 * static_cast<double>(table.pairs.size()))));
   while (true) {
     Best best = clearest(scores);
-    if (best.unit < 0 || best.score < least) best = most_slow_partners(table, scores, least_of_pair);
+    if (best.unit < 0 || best.score < least) best = most_slow_partners(scores);
     if (best.unit < 0) break;
     best.role = narrowed(table, scores, best, slowness_of(settings.least_slowdown));
     const Role asked = best.role;
@@ -293,15 +319,13 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
     candidate.part.score = best.score;
     parts.push_back(std::move(candidate.part));
     explain(table, scores, best.unit, best.role);
-    scores.find_null();
+    scores.renew_null();
   }
   return parts;
 }
 
 ScoreNull null_of_scores(const PairTable& table) {
-  Scores scores(table);
-  scores.find_null();
-  return scores.null_of(both);
+  return Scores(table).null_of(both);
 }
 
 }  // namespace muster::culprits
