@@ -33,7 +33,7 @@ if(MUSTER_SYSTEM_PREFIX STREQUAL "plain.")
 endif()
 
 # What has the machine to itself: links are timed there, or slowed down and compared.
-set(alone cluster.compare_test cluster.gate_test cluster.p2p_test)
+set(alone cluster.compare_test cluster.gate_test cluster.p2p_test cluster.shared_uplinks_test)
 set(slurm cluster.bound_shapes_test cluster.bundle_test cluster.forged_answers_test cluster.gate_test cluster.health_test cluster.init_test cluster.launches_test cluster.mpi4py_test cluster.night_test cluster.pages_test cluster.scheduler_test
     cluster.site_jobs_test cluster.slurm_networks_test cluster.slurm_test cluster.submit_test cluster.system_pages_test cluster.undescribed_test)
 # Long ones first, so that the last minutes have two cores' work.

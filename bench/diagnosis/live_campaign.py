@@ -15,7 +15,8 @@ import support
 import virtual_cluster as vc
 
 GRACE_S = 60.0  # after the end of a run, until which everything has to be gone
-MOMENTS_S = 1.6  # of the case `work` (of a start: half of it), in which random moments lie
+START_S = 0.8  # in which random moments of a start lie
+MOST_CASES = 6  # of the eight cases `work`, of which so many at most have passed before a random moment
 LONGEST_S = 240
 TOO_LATE_S = 0.25  # a fault so short before the end of a run that passes has missed it: its last case was over
 
@@ -49,6 +50,17 @@ def why_not(entry):
     return live_machines.why_not(entry.machine)
 
 
+def wait_for_moment(scene, run):
+    """A random number of cases, then a random part of the time that one of them takes, however fast the machine is."""
+    def wait_for_cases(number):
+        support.wait_until(lambda: run.stdout.count("pass") >= number or run.process.poll() is not None, 60)
+        return time.monotonic()
+    first = wait_for_cases(1)
+    more = scene.random.randrange(MOST_CASES)
+    each = (wait_for_cases(1 + more) - first) / more if more else 0.1
+    time.sleep(scene.random.uniform(0, each))
+
+
 def strike(entry, scene, run):
     """Starts the run and injects the faults; the time at which they were there, in seconds from its start."""
     if entry.when in ("before", "always", "never"):
@@ -58,10 +70,9 @@ def strike(entry, scene, run):
         return 0.0
     run.start()
     if entry.when == "start":
-        time.sleep(scene.random.uniform(0, MOMENTS_S / 2))
+        time.sleep(scene.random.uniform(0, START_S))
     else:
-        support.wait_until(lambda: "pass" in run.stdout or run.process.poll() is not None, 60)
-        time.sleep(scene.random.uniform(0, MOMENTS_S))
+        wait_for_moment(scene, run)
     if run.process.poll() is not None:
         raise live_faults.Missed
     for fault in entry.faults:
