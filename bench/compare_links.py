@@ -4,7 +4,7 @@
 usage: compare_links.py [BUILD] [--pairs N] [--slow N] [--earlier N] [--seed N]
 
 BUILD (build/release) is a build folder with `system_programs`. Needs root. Each run is compared with the run before it, after `--earlier` runs (5) of
-the same history. The links have 200 Mbit/s. A slow link has less by 15 %, or by four times the spread of its bandwidth from launch to launch, as
+the same history, a slow one with a history of unchanged runs. The links have 200 Mbit/s. A slow link has less by 15 %, or by four times the spread of its bandwidth from launch to launch, as
 measured in the unchanged runs, if that is more. Found: something is worse, and all of it is of that node. docs/measurements/diagnosis.md has figures.
 """
 import argparse
@@ -125,19 +125,22 @@ def slow_pairs(runs, count, share, choice):
     found, others, unmeasured = 0, [], collections.Counter()
     for number in range(count):
         node = choice.choice(NODES)
+        # Each slow run is compared with a history of unchanged ones.
+        unchanged = runs.history.read_bytes()
         runs.set_rate(node, 1 - share)
         report = runs.run()
         runs.set_rate(node, 1)
         if report["verdict"] == "unmeasured":
             unmeasured[reason_of(report)] += 1
+            runs.history.write_bytes(unchanged)
             continue
         status, comparison = runs.compare()
+        runs.history.write_bytes(unchanged)
         worse = worse_of(comparison)
         wrong = [words for words, nodes in worse if nodes and node not in nodes]
         found += status == 1 and any(node in nodes for _, nodes in worse) and not wrong
         if status != 1 or wrong:
             others.append(f"{node}, pair {number}: " + ("; ".join(wrong) or "nothing worse"))
-        runs.run()
     print(f"link slower by {share:.0%}: found, and nothing else, in {interval(found, count - unmeasured.total())}, {unmeasured.total()} unmeasured")
     print_reasons(unmeasured)
     for line in others:

@@ -76,6 +76,7 @@ struct Comparison {
   int with_past = 0;          ///< of these: their spread from run to run is known by earlier runs
   double seen_from = 0;       ///< detection limit: any is reported if it is worse by this share; 0: none has a bad side
   double half_seen_from = 0;  ///< the same for half of them
+  int as_often = 0;           ///< worse than in the earlier run, but as in a sixth of the runs before it or more
   int untimed = 0;            ///< of both, and not compared: times that mean nothing
   int without_share = 0;      ///< of both, different, and one of them 0 or below
   int one_sided = 0;          ///< of things that were compared by other labels of the same metric
@@ -90,8 +91,9 @@ struct Comparison {
 
 /// How far a value scatters from run to run, by earlier passing runs.
 struct RunSpread {
-  double deviation = 0;  ///< standard deviation, as a share of the value
-  int runs = 0;          ///< that it was found from, two or more
+  double deviation = 0;             ///< standard deviation, as a share of the value
+  int runs = 0;                     ///< that it was found from, two or more
+  std::vector<double> values = {};  ///< of these runs, in any order; empty: not known
 };
 /// Without nodes in the keys.
 using RunNoise = std::map<SeriesKey, RunSpread>;
@@ -101,7 +103,9 @@ using RunNoise = std::map<SeriesKey, RunSpread>;
 /// and what runs differ by anyway. That is known from `noise`, where each variance is shrunk to the median of all by
 /// 10 degrees of freedom and the bound is that of Student's t; else it is how far like values (same metric and labels,
 /// six at least) scatter between the two runs; and never below 1 % where `noise` has it, 3 % elsewhere. Changes below
-/// 5 % are left out. Times count as 0.05 us at least: below that a clock read is what differs.
+/// 5 % are left out, and so is what got worse but is nearer to a sixth of the values in `noise`, or more, than the
+/// value before is: a value that is often like that, as where it has two levels, has not changed. Times count as 0.05
+/// us at least: below that a clock read is what differs.
 [[nodiscard]] Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise = {});
 
 }  // namespace muster

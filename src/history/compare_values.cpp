@@ -21,6 +21,7 @@ constexpr std::size_t enough_alike = 6;
 constexpr std::size_t enough_to_stand_apart = 12;
 constexpr double most_in_tail = 0.1;  ///< of the values
 constexpr double prior_freedom = 10;  ///< of the median variance of all values, to which each one's is shrunk
+constexpr double often = 1.0 / 6;     ///< of the earlier runs
 constexpr double least_time = 5e-8;   ///< seconds; what a clock read costs
 
 struct Pair {
@@ -136,6 +137,17 @@ class KnownSpread {
   double typical_ = 0;
 };
 
+/// Whether a sixth of the earlier runs or more are nearer to the worse value than to the one before, on its bad side.
+bool is_often_so(const Pair& pair, const RunNoise& noise) {
+  const auto known = noise.find(without_nodes(pair.after->key));
+  if (known == noise.end() || known->second.values.empty()) return false;
+  const double between = std::sqrt(comparable(*pair.before) * comparable(*pair.after));
+  const auto& values = known->second.values;
+  const auto alike = std::ranges::count_if(
+      values, [&](double value) { return pair.after->better > 0 ? value <= between : value >= between; });
+  return static_cast<double>(alike) >= often * static_cast<double>(values.size());
+}
+
 bool is_worse(const Pair& pair) {
   if (pair.after->better == 0) return false;
   return pair.after->better > 0 ? pair.ratio < 0 : pair.ratio > 0;
@@ -239,7 +251,11 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
     for (const Pair& pair : pairs) {
       const bool got_worse = is_worse(pair);
       if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
-      if (shares[&pair] > (got_worse ? bound_of_worse : bound_of_others)) (got_worse ? worse : other).push_back(&pair);
+      if (shares[&pair] <= (got_worse ? bound_of_worse : bound_of_others)) continue;
+      if (got_worse && is_often_so(pair, noise))
+        ++comparison.as_often;
+      else
+        (got_worse ? worse : other).push_back(&pair);
     }
     if (!worse.empty()) comparison.metrics.push_back(reported(std::move(worse), pairs));
     if (!other.empty()) comparison.metrics.push_back(reported(std::move(other), pairs));

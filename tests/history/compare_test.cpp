@@ -207,6 +207,26 @@ TEST(Compare, FiveEarlierRunsAreNotTakenAsExact) {
   EXPECT_GE(found, 95) << "40 % are nine standard deviations of the difference of two runs";
 }
 
+/// A latency with two levels, of which the worse one is the usual one.
+TEST(Compare, AValueThatIsOftenAsBadHasNotChanged) {
+  const auto run_of = [](int day, double latency) {
+    PastRun run = a_run(day, 100);
+    run.values.resize(1);
+    run.values[0].better = -1;
+    run.values[0].value = latency;
+    return run;
+  };
+  const PastRun before = run_of(1, 134);
+  RunNoise noise = noise_of_all(before, {0.02, 6, {190, 192, 134, 189, 133, 191}});
+  const auto usual = compare(before, run_of(2, 195), noise);
+  EXPECT_FALSE(usual.is_worse());
+  EXPECT_EQ(usual.as_often, 1);
+  EXPECT_TRUE(compare(before, run_of(2, 300), noise).is_worse()) << "no run was that slow";
+  noise = noise_of_all(before, {0.02, 7, {133, 135, 134, 133, 134, 136, 190}});
+  EXPECT_TRUE(compare(before, run_of(2, 195), noise).is_worse()) << "one run of seven";
+  EXPECT_TRUE(compare(before, run_of(2, 195), noise_of_all(before, {0.02, 7})).is_worse());
+}
+
 TEST(Compare, TimesBelowAClockReadAreAlike) {
   const auto run_of = [](int day, double skew) {
     PastRun run = a_run(day, 100);

@@ -54,7 +54,7 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
     SeriesKey key = one.key;
     key.item.node.clear();
     key.item.peer_node.clear();
-    noise[std::move(key)] = {deviation_between_runs(values), static_cast<int>(values.size())};
+    noise[std::move(key)] = {deviation_between_runs(values), static_cast<int>(values.size()), values};
   }
   return noise;
 }

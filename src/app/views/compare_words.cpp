@@ -134,6 +134,8 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   add(found.other_shape, fmt::format("{} before, {} after", found.shape_before, found.shape_after));
   add(found.without_share, "0 or less in one of the runs");
   add(found.one_sided, "measured in one of the runs only");
+  if (found.as_often > 0)
+    text += fmt::format("; {} worse than before, as in a sixth of the earlier runs or more", found.as_often);
   const int others = found.untimed + found.other_machine + found.other_shape + found.without_share + found.one_sided;
   if (found.compared == 0 && others == 0)
     text += before.values.empty() || after.values.empty()
