@@ -204,8 +204,11 @@ def main():
     say(f"== {(time.monotonic() - began) / 60:.1f} min, {processor_minutes():.1f} of processor time, builds included")
     for name in progress.failed:
         say(f"   failed: {name}")
+    incomplete = running.incomplete()
+    for name in incomplete:
+        say(f"   failed: {name}: a case ended the program with status 0, and the others did not run")
     say(progress.closing or "no test was run")
-    return status or (1 if progress.failed else 0)
+    return status or (1 if progress.failed or incomplete else 0)
 
 
 sys.exit(main())

@@ -135,7 +135,7 @@ std::vector<LinkCell> contended_cells(const PairTable& table, const DecodeSettin
   }
   if (!are_many(slow) && !are_many(fast)) return {};
   contention.slow = contended.size();
-  contention.pairs = static_cast<std::size_t>(slow.all);
+  for (const auto& [class_id, pairs] : classes) contention.pairs += pairs.size();
   // Round by round: each unit once before any is measured twice.
   std::ranges::stable_sort(contended, {}, &SeenPair::first);
   std::vector<LinkCell> cells;

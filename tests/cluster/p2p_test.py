@@ -237,10 +237,15 @@ class SlowNics(OnSlowLinks):
         self.expect({("nid001", "hsn1"): "sends"})
 
 
-if __name__ == "__main__":
+def main():
+    """Of tests of slow links."""
     reason = vc.why_not()
     if reason:
         support.skip(reason)
     if support.SLOWNESS > 1:
         support.skip("programs that are slower than the links, as with sanitizers, show nothing about links")
     support.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -11,9 +11,8 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import node_links  # noqa: E402
-import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
-from p2p_test import READINGS, OnSlowLinks, named  # noqa: E402
+from p2p_test import READINGS, OnSlowLinks, main, named  # noqa: E402
 from support import check  # noqa: E402
 
 RACKS, OF_RACK = 3, 4
@@ -74,9 +73,4 @@ class SharedUplinks(OnSlowLinks):
 
 
 if __name__ == "__main__":
-    reason = vc.why_not()
-    if reason:
-        support.skip(reason)
-    if support.SLOWNESS > 1:
-        support.skip("programs that are slower than the links, as with sanitizers, show nothing about links")
-    support.main()
+    main()

@@ -249,6 +249,15 @@ no captures
             pathlib.Path(folder, "junit.xml").write_text(report)
             self.assertEqual(running.skipped(), {"no captures": ["Suite.One"]})
             self.assertEqual(running.cases_run(), 2)
+            self.assertEqual(running.incomplete(), [])
+
+    def test_a_case_that_ends_its_suite_is_a_failure(self):
+        report = """<testsuite><testcase name="Suite" status="run"><system-out>[==========] Running 2 tests from 1 test suite.
+[ RUN      ] Suite.One
+</system-out></testcase><testcase name="e2e.a_test" status="run"/></testsuite>"""
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)):
+            pathlib.Path(folder, "junit.xml").write_text(report)
+            self.assertEqual(running.incomplete(), ["Suite"])
 
     def test_a_filter_of_cases_reaches_ctest(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)), \

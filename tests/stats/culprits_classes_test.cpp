@@ -229,6 +229,22 @@ TEST(CulpritsClasses, PairsOfSlowNodesAreNotContended) {
   EXPECT_EQ(found.contention, Contention());
 }
 
+/// Of all pairs, also those of a unit that is named in spite of them.
+TEST(CulpritsClasses, ContendedPairsAreCountedAmongAll) {
+  Random random(1);
+  Sharing uplinks([&] { return random.uniform() < 0.35 ? 0.6 + 0.3 * random.uniform() : 1; });
+  const Culprits found = decoded(
+      64, 12,
+      [&](int from, int to, bool is_alone) {
+        const double shared = is_alone || from / 16 == to / 16 ? 1 : uplinks.left(from, to);
+        return std::min(shared, from == 7 || to == 7 ? 0.4 : 1);
+      },
+      random);
+  EXPECT_EQ(blamed(found), 1);
+  EXPECT_GT(found.contention.slow, 50);
+  EXPECT_GT(found.contention.pairs, 300);
+}
+
 /// Which direction of a pair is the slower one differs: their mean has one level.
 TEST(CulpritsClasses, ASlowRackIsNamedWhereOneDirectionOfEachPairIsSlower) {
   std::vector<int> rack(16);
@@ -249,8 +265,8 @@ TEST(CulpritsClasses, ASlowRackIsNamedWhereOneDirectionOfEachPairIsSlower) {
 
 /// Of some units the rack is not recognised; but they are well with the members of the group that they met.
 TEST(CulpritsClasses, NamedUnitsThatAreWellWithAGroupBelongToIt) {
-  int right = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  // Of 150 seeds, those in which a member is left out of the group otherwise.
+  for (const std::uint64_t seed : {119, 139}) {
     Random random(seed);
     const Culprits found = decoded(
         64, 12,
@@ -258,9 +274,10 @@ TEST(CulpritsClasses, NamedUnitsThatAreWellWithAGroupBelongToIt) {
           return (from / 16 == to / 16 ? 1 : 0.8) * ((from % 4 == 1) != (to % 4 == 1) ? 0.85 : 1);
         },
         random);
-    right += found.groups.size() == 1 && found.groups[0].ends.size() == 16 && blamed(found) == 1;
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed;
+    EXPECT_EQ(found.groups[0].ends.size(), 16) << "seed " << seed;
+    EXPECT_EQ(blamed(found), 1) << "seed " << seed;
   }
-  EXPECT_GE(right, 16) << "of 20";
 }
 
 /// 32 cells are measured alone: one direction of each pair that looks bad comes first.

@@ -166,6 +166,14 @@ def cases_run():
     return sum(int(ran) for case in cases for ran in RAN_GTEST.findall(case.findtext("system-out") or ""))
 
 
+def incomplete():
+    """gtest's suites that passed without having come to their end: a case has ended the program."""
+    report = FOLDER / "junit.xml"
+    cases = xml.etree.ElementTree.parse(report).iter("testcase") if report.exists() else ()
+    outputs = [(case.get("name"), case.findtext("system-out") or "") for case in cases if case.get("status") == "run"]
+    return [name for name, output in outputs if output.count("[==========] Running") > len(RAN_GTEST.findall(output))]
+
+
 def reason_of(output):
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for line in lines:

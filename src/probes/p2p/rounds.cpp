@@ -22,7 +22,7 @@ namespace muster::p2p {
 namespace {
 
 constexpr int times_alone = 3;
-constexpr int least_alone = 64 * times_alone;  ///< readings that are made whatever time they take
+constexpr int least_alone = 64 * times_alone;  ///< readings of the first look that are made whatever time they take
 constexpr int most_reported = 64;              // wrong readings of one rank
 
 /// One rank's part of a case.
@@ -52,7 +52,7 @@ class Part {
   [[nodiscard]] Result<Observation> all_rounds() {
     const double begun = monotonic_seconds();
     for (round_ = 0; round_ < schedule_.rounds(); ++round_) {
-      auto goes_on = round_ == 0 ? Result<bool>(true) : has_time(begun, "next round");
+      auto goes_on = round_ == 0 ? Result<bool>(true) : has_time(begun, budget_s(), "next round");
       if (!goes_on) return tl::unexpected(goes_on.error());
       if (!*goes_on) break;
       const int peer = schedule_.partner(context_.comm.rank(), round_);
@@ -70,9 +70,11 @@ class Part {
   }
 
  private:
+  [[nodiscard]] double budget_s() const { return context_.params.duration("budget").value; }
+
   /// Collective. Rank 0's clock decides, so that all end with the same round.
-  [[nodiscard]] Result<bool> has_time(double begun, std::string_view step) {
-    const bool is_up = monotonic_seconds() - begun > context_.params.duration("budget").value;
+  [[nodiscard]] Result<bool> has_time(double begun, double limit_s, std::string_view step) {
+    const bool is_up = monotonic_seconds() - begun > limit_s;
     const std::byte mine{static_cast<std::uint8_t>(is_up)};
     context_.recorder.step(step);
     auto reported = context_.comm.broadcast(std::span(&mine, 1), 0);
@@ -161,28 +163,30 @@ class Part {
   [[nodiscard]] Result<void> again() {
     with_.timed = nullptr;
     with_.verify = 0;  // their share was compared in the rounds
-    const double begun = monotonic_seconds();
     int first = 0;
     for (const Look look : {Look::first, Look::without_contention}) {
       context_.recorder.step("choose links");
       auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params), look);
       if (!links) return tl::unexpected(links.error());
       if (links->empty()) return {};
-      if (auto done = alone(*links, begun, first); !done) return done;
+      if (auto done = alone(*links, look, first); !done) return done;
       first += times_alone;
     }
     return {};
   }
 
-  /// `first`: number of the first repetition.
-  [[nodiscard]] Result<void> alone(const std::vector<RankPair>& links, double begun, int first) {
+  /// `first`: number of the first repetition. The case's timeout has to hold rounds and both looks.
+  [[nodiscard]] Result<void> alone(const std::vector<RankPair>& links, Look look, int first) {
+    const int least = look == Look::first ? least_alone : 0;
+    const double limit_s = look == Look::first ? budget_s() : budget_s() / 2;
+    const double begun = monotonic_seconds();
     std::vector<Task> last;
     for (const Task& task : tasks_)
       if (task.kind == Kind::bandwidth && task.size == largest_size(context_.params)) last.push_back(task);
     const int groups = links.back().group + 1;
     for (int i = 0; i < groups * times_alone; ++i) {
-      if (i >= least_alone && i % times_alone == 0) {
-        auto goes_on = has_time(begun, "next link");
+      if (i >= least && i % times_alone == 0) {
+        auto goes_on = has_time(begun, limit_s, "next link");
         if (!goes_on) return tl::unexpected(goes_on.error());
         if (!*goes_on) break;
       }
