@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
-from p2p_test import HEALTHY, MOST_BUSY, NODES, PATIENCE, READINGS, SLEEPY, SLOW, busy_share  # noqa: E402
+from p2p_test import HEALTHY, MOST_BUSY, NODES, PATIENCE, READINGS, SLEEPY, SLOW, busy_share, main  # noqa: E402
 from support import Run, check  # noqa: E402
 
 CHECKS = check("pairs", probe="p2p", ranks=1, timeout="60s", least_slowdown=0.5, **READINGS)
@@ -107,9 +107,4 @@ class Maintenance(support.EndToEnd):
 
 
 if __name__ == "__main__":
-    reason = vc.why_not()
-    if reason:
-        support.skip(reason)
-    if support.SLOWNESS > 1:
-        support.skip("programs that are slower than the links, as with sanitizers, show nothing about links")
-    support.main()
+    main()
