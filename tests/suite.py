@@ -177,7 +177,7 @@ def main():
         # Builds with sanitizers load the stand-ins of the release build.
         needed = [build for build in names.BUILDS if build in builds or (build == "release" and set(builds) & {"asan", "tsan"})]
         for build in needed:
-            building.configure(build)
+            building.configure(build, arguments.all)
         for build in builds:
             building.build(build, selection.targets[build], arguments.jobs)
         built = processor_minutes()

@@ -33,13 +33,14 @@ def environment(preset):
     return env
 
 
-def configure(preset):
+def configure(preset, with_all=False):
+    """`with_all`: what only `./dev test --all` has, too: all tests of base and run under the thread sanitizer."""
     folder = SOURCE / "build" / preset
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "configure.log"
     say(f"== configuring build/{preset}")
     with open(log, "wb") as out:
-        done = subprocess.run(["cmake", "--preset", preset], cwd=SOURCE, env=environment(preset), stdout=out, stderr=out)
+        done = subprocess.run(["cmake", "--preset", preset, f"-DMUSTER_THREADS_ALL={'ON' if with_all else 'OFF'}"], cwd=SOURCE, env=environment(preset), stdout=out, stderr=out)
     if done.returncode != 0:
         sys.stderr.write("".join(log.read_text(errors="replace").splitlines(True)[-40:]))
         raise Failed(f"build/{preset} could not be configured; all that CMake said is in {log.relative_to(SOURCE)}")
