@@ -18,7 +18,18 @@ struct ItemBound {
   std::string text;
 };
 
-ItemBound bound_of(const std::vector<DriftPoint>& points, const DriftOptions& options, const ReadingGroup& group) {
+/// The hypervisor of a virtual machine chooses where its CPUs run: a level that a passing run had may come back.
+void keep_levels(const std::vector<DriftPoint>& points, ItemBound& bound) {
+  for (const DriftPoint& point : points) {
+    if (!point.is_basis) continue;
+    if (bound.range.least) bound.range.least = std::min(*bound.range.least, point.value / same_level);
+    if (bound.range.most) bound.range.most = std::max(*bound.range.most, point.value * same_level);
+  }
+  bound.text += "; a virtual machine, whose hypervisor may have moved its CPUs";
+}
+
+ItemBound bound_of(const PastItems::Of& item, const DriftOptions& options, const ReadingGroup& group) {
+  const std::vector<DriftPoint>& points = *item.points;
   const auto past = drift_past(points, options);
   if (!past) return {};
   ItemBound bound;
@@ -33,6 +44,7 @@ ItemBound bound_of(const std::vector<DriftPoint>& points, const DriftOptions& op
   if (group.facts.better != Better::higher) bound.range.most = drift_end(points, DriftSide::higher, options);
   bound.text = fmt::format("history: median {} of {} earlier passing runs",
                            format_value(past->median, group.facts.unit), past->runs);
+  if (item.is_virtual) keep_levels(points, bound);
   return bound;
 }
 
@@ -79,7 +91,7 @@ Bound history_bound(const Drift& drift, const ReadingGroup& group, const Reading
   std::size_t judged = 0;
   for (const auto& item : items) {
     if (item.points == nullptr || !bounds[item.key].text.empty()) continue;
-    bounds[item.key] = bound_of(*item.points, options, group);
+    bounds[item.key] = bound_of(item, options, group);
     judged += bounds[item.key].range.judges() ? 1 : 0;
   }
   if (judged == 0) return without(fmt::format("fewer than {} earlier passing runs to compare with", drift.min_runs));

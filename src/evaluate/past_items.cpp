@@ -34,8 +34,10 @@ std::vector<Fact> reported_facts(const Observation* seen, const ProbeSpec& probe
 
 }  // namespace
 
-void PastValues::add(SeriesKey key, std::vector<DriftPoint> points) {
-  series[without_nodes(std::move(key))] = std::move(points);
+void PastValues::add(SeriesKey key, std::vector<DriftPoint> points, bool is_virtual) {
+  key = without_nodes(std::move(key));
+  if (is_virtual) of_virtual.insert(key);
+  series[std::move(key)] = std::move(points);
 }
 
 const std::vector<DriftPoint>* PastValues::find(SeriesKey key) const {
@@ -96,12 +98,13 @@ std::vector<PastItems::Of> PastItems::of(const ReadingGroup& group, std::span<co
   std::vector<Of> all;
   std::map<SeriesKey, std::vector<double>> values;
   for (const Sample& sample : samples) {
-    all.push_back({key_of(group, sample), 0, nullptr});
+    all.push_back({key_of(group, sample)});
     values[all.back().key].push_back(sample.value);
   }
   for (Of& one : all) {
     one.value = median(values[one.key]).value_or(std::numeric_limits<double>::quiet_NaN());
     one.points = past_->find(one.key);
+    one.is_virtual = past_->of_virtual.contains(one.key);
   }
   return all;
 }

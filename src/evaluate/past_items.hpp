@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "evaluate/attendance.hpp"
@@ -17,10 +18,11 @@ namespace muster {
 struct PastValues {
   /// The nodes of an item are left out of the key: a device may have moved.
   std::map<SeriesKey, std::vector<DriftPoint>> series;
+  std::set<SeriesKey> of_virtual;  ///< of virtual machines, whose CPUs a hypervisor places; without nodes, too
   /// Groups of like series (same case, metric and labels) that a run judges by history.
   std::size_t groups = 1;
 
-  void add(SeriesKey key, std::vector<DriftPoint> points);
+  void add(SeriesKey key, std::vector<DriftPoint> points, bool is_virtual = false);
   /// nullptr: there are none.
   [[nodiscard]] const std::vector<DriftPoint>* find(SeriesKey key) const;
   /// Sets `groups`: those of the plan's cases of which a series has enough values to be judged by.
@@ -39,6 +41,7 @@ class PastItems {
     SeriesKey key;
     double value = 0;  ///< median over all of its readings here; NaN: none has a value
     const std::vector<DriftPoint>* points = nullptr;
+    bool is_virtual = false;
   };
   [[nodiscard]] std::vector<Of> of(const ReadingGroup& group, std::span<const Sample> samples) const;
   [[nodiscard]] std::size_t groups() const { return past_->groups; }

@@ -72,11 +72,13 @@ struct Comparison {
   std::vector<OneSided> values_gone;  ///< not measured any more
   std::vector<OneSided> values_new;
   std::vector<Relabelled> relabelled;
-  int compared = 0;           ///< values that both runs have
-  int with_past = 0;          ///< of these: their spread from run to run is known by earlier runs
+  std::vector<std::string> virtual_nodes;  ///< virtual machines, if a metric is worse: their CPUs may have other places
+  int compared = 0;                        ///< values that both runs have
+  int with_past = 0;                       ///< of these: their spread from run to run is known by earlier runs
   double seen_from = 0;       ///< detection limit: any is reported if it is worse by this share; 0: none has a bad side
   double half_seen_from = 0;  ///< the same for half of them
-  int as_often = 0;           ///< worse than in the earlier run, but as in a sixth of the runs before it or more
+  int as_often = 0;           ///< worse than in the earlier run, but as in a sixth of the runs before it or more, or on
+                              ///< a virtual machine as in one of them
   int untimed = 0;            ///< of both, and not compared: times that mean nothing
   int without_share = 0;      ///< of both, different, and one of them 0 or below
   int one_sided = 0;          ///< of things that were compared by other labels of the same metric
@@ -104,8 +106,10 @@ using RunNoise = std::map<SeriesKey, RunSpread>;
 /// 10 degrees of freedom and the bound is that of Student's t; else it is how far like values (same metric and labels,
 /// six at least) scatter between the two runs; and never below 1 % where `noise` has it, 3 % elsewhere. Changes below
 /// 5 % are left out, and so is what got worse but is nearer to a sixth of the values in `noise`, or more, than the
-/// value before is: a value that is often like that, as where it has two levels, has not changed. Times count as 0.05
-/// us at least: below that a clock read is what differs.
+/// value before is: a value that is often like that, as where it has two levels, has not changed. On a virtual machine
+/// (fact `hypervisor` of the later run) one value in `noise` is enough: where its CPUs run is chosen by its hypervisor,
+/// so that exchange between them and memory have levels. Times count as 0.05 us at least: below that a clock read is
+/// what differs.
 [[nodiscard]] Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise = {});
 
 }  // namespace muster

@@ -137,6 +137,50 @@ class KnownSpread {
   double typical_ = 0;
 };
 
+/// Levels of values on virtual machines: where their CPUs run, on two threads of a core, on two cores or on two
+/// sockets, is chosen by a hypervisor, anew in each run or within one.
+class VirtualLevels {
+ public:
+  VirtualLevels(const PastRun& run, const RunNoise& noise) {
+    for (const NodeProvenance& node : run.nodes)
+      if (std::ranges::any_of(node.facts, [](const Fact& fact) { return fact.key == "hypervisor"; }))
+        nodes_.insert(node.node);
+    if (nodes_.empty()) return;
+    for (const auto& [key, spread] : noise)
+      for (const double value : spread.values) {
+        auto [at, is_new] = levels_.try_emplace(without_type(key), Level{value, value});
+        at->second = {std::min(at->second.least, value), std::max(at->second.most, value)};
+      }
+  }
+
+  [[nodiscard]] const std::set<std::string>& nodes() const { return nodes_; }
+
+  /// Whether an earlier run had one as bad, of the same data or of another type of data.
+  [[nodiscard]] bool had(const Pair& pair) const {
+    const MeasuredItem& item = pair.after->key.item;
+    if (nodes_.empty() || (!item.node.empty() && !nodes_.contains(item.node))) return false;
+    const auto found = levels_.find(without_type(without_nodes(pair.after->key)));
+    if (found == levels_.end()) return false;
+    const double after = comparable(*pair.after);
+    return pair.after->better > 0 ? found->second.least <= after * same_level
+                                  : found->second.most >= after / same_level;
+  }
+
+ private:
+  struct Level {
+    double least = 0;
+    double most = 0;
+  };
+
+  static SeriesKey without_type(SeriesKey key) {
+    std::erase_if(key.where, [](const auto& label) { return label.first == "type"; });
+    return key;
+  }
+
+  std::set<std::string> nodes_;
+  std::map<SeriesKey, Level> levels_;
+};
+
 /// Whether a sixth of the earlier runs or more are nearer to the worse value than to the one before, on its bad side.
 bool is_often_so(const Pair& pair, const RunNoise& noise) {
   const auto known = noise.find(without_nodes(pair.after->key));
@@ -245,6 +289,7 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
   const double bound_of_worse = bound_of(std::move(of_worse));
   const double bound_of_others = bound_of(std::move(of_others));
   state_limits(bounds, bound_of_worse, comparison);
+  const VirtualLevels levels(after, noise);
   for (const auto& [key, pairs] : groups) {
     std::vector<const Pair*> worse;
     std::vector<const Pair*> other;
@@ -252,7 +297,7 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
       const bool got_worse = is_worse(pair);
       if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
       if (shares[&pair] <= (got_worse ? bound_of_worse : bound_of_others)) continue;
-      if (got_worse && is_often_so(pair, noise))
+      if (got_worse && (levels.had(pair) || is_often_so(pair, noise)))
         ++comparison.as_often;
       else
         (got_worse ? worse : other).push_back(&pair);
@@ -264,6 +309,8 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
                    [](const MetricChange& a, const MetricChange& b) {
                      return std::tuple(!a.is_worse, -std::fabs(a.share)) < std::tuple(!b.is_worse, -std::fabs(b.share));
                    });
+  if (std::ranges::any_of(comparison.metrics, &MetricChange::is_worse))
+    comparison.virtual_nodes.assign(levels.nodes().begin(), levels.nodes().end());
 }
 
 }  // namespace muster

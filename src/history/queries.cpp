@@ -213,6 +213,16 @@ Result<std::vector<Series>> History::series(const SeriesQuery& query) {
   });
 }
 
+Result<std::set<std::string>> History::configurations_with(const std::string& fact) {
+  return guarded(path(), [&] {
+    std::set<std::string> all;
+    auto rows = inside_->ask("SELECT id FROM configuration WHERE instr(facts, ?) > 0");
+    rows.bind(1, fmt::format("[\"{}\",", fact));
+    while (rows.executeStep()) all.insert(rows.getColumn(0).getString());
+    return all;
+  });
+}
+
 Result<std::vector<ItemVerdict>> History::verdicts(std::size_t most_runs) {
   return guarded(path(), [&] {
     std::vector<ItemVerdict> all;

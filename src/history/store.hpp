@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,8 @@ class History {
   /// Everything that is kept of a run.
   [[nodiscard]] Result<PastRun> run(std::int64_t number);
   [[nodiscard]] Result<std::vector<Series>> series(const SeriesQuery& query);
+  /// Those (SeriesPoint::configuration) that have such a fact.
+  [[nodiscard]] Result<std::set<std::string>> configurations_with(const std::string& fact);
   /// Of the latest `most_runs` runs (0: all) that were not skipped, the oldest first.
   [[nodiscard]] Result<std::vector<ItemVerdict>> verdicts(std::size_t most_runs = 0);
   /// Removes runs, actions and all that only they need, that began before `before` (RFC 3339); how many runs.

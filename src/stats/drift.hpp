@@ -20,6 +20,9 @@
 
 namespace muster {
 
+/// Factor within which two values are of one level.
+constexpr double same_level = 1.1;
+
 struct DriftPoint {
   double value = 0;
   bool is_basis = true;  ///< of a pass; others are looked at only as recent values

@@ -2,12 +2,16 @@
 #include <array>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <vector>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -96,6 +100,28 @@ void add_environment(std::vector<Fact>& facts) {
 
 }  // namespace
 
+std::string hypervisor() {
+#if defined(__x86_64__) || defined(__i386__)
+  constexpr unsigned is_virtual = 1u << 31;  // of ecx of leaf 1
+  constexpr unsigned name_of_hypervisor = 0x40000000;
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & is_virtual) == 0) return {};
+  __cpuid(name_of_hypervisor, a, b, c, d);
+  const std::array<unsigned, 3> parts = {b, c, d};
+  std::array<char, sizeof parts + 1> name{};
+  std::memcpy(name.data(), parts.data(), sizeof parts);
+  return name[0] == '\0' ? "unknown" : std::string(trim(name.data()));
+#else
+  const auto name = read_file("/sys/firmware/devicetree/base/hypervisor/compatible", 4096);
+  if (name) return std::string(trim(name->c_str()));
+  const auto vendor = read_file("/sys/class/dmi/id/sys_vendor", 4096);
+  return vendor && trim(*vendor) == "QEMU" ? "QEMU" : "";
+#endif
+}
+
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
@@ -151,6 +177,7 @@ NodeProvenance node_provenance() {
     add(facts, "architecture", kernel.machine);
   }
   add(facts, "os", assigned("/etc/os-release", "PRETTY_NAME"));
+  add(facts, "hypervisor", hypervisor());
   add_topology(facts);
   add_cores(facts);
   add(facts, "limit.memlock", limit(RLIMIT_MEMLOCK, true));

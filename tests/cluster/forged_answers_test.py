@@ -95,8 +95,9 @@ class ForgedAnswers(support.EndToEnd):
         answer = json.loads(run.stdout)
         self.assertEqual(answer["not_good"], [], run.story())
         self.assertEqual(len(answer["chosen"]), 4, run.story())
-        self.assertIn("muster: one node answered in the name of ", run.stderr)
-        self.assertRegex(run.stderr, "no other answer came from .*nid002")
+        # On a busy machine the question may have ended before a node's second name arrived.
+        one_node = "one node answered in the name of .*no other answer came from .*nid002"
+        self.assertRegex(run.stderr, f"muster: ({one_node}|2 nodes answered in the name of nid00[34])")
 
     def test_an_answer_of_many_lines(self):
         """Longer than what srun hands on at once; each part of it has its label."""

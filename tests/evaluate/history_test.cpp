@@ -86,6 +86,26 @@ TEST(HistoryBound, OneThatBecameSlowFails) {
   EXPECT_LT(*result.items[0].bounds[0].least, 48);
 }
 
+/// 60 runs at 82 GB/s after some at 47 GB/s, as of memory whose two virtual CPUs then ran on one core.
+CaseResult with_two_levels(double now, bool is_virtual) {
+  PastScene fixture(1, 1);
+  std::vector<DriftPoint> points;
+  for (int run = 0; run < 70; ++run) points.push_back({(run < 10 ? 47 : 82) * (1 + 0.01 * (run % 3 - 1)), true});
+  fixture.past.add({"scene%00000001", "1 rank per node", "", "busbw", {}, {ItemKind::node, "nid001", "", ""}},
+                   std::move(points), is_virtual);
+  fixture.report("busbw", {now});
+  fixture.expect_history();
+  return fixture.result();
+}
+
+TEST(HistoryBound, ALevelThatAVirtualMachineHadPasses) {
+  EXPECT_EQ(with_two_levels(46, true).verdict, Verdict::pass) << with_two_levels(46, true).reason;
+  EXPECT_EQ(with_two_levels(46, false).verdict, Verdict::fail);
+  const auto below = with_two_levels(38, true);
+  EXPECT_EQ(below.verdict, Verdict::fail);
+  EXPECT_TRUE(has(below.reason, "a virtual machine, whose hypervisor may have moved its CPUs")) << below.reason;
+}
+
 constexpr MetricSpec error_metrics[] = {{"errors", "1/s", Better::neither, "", false, false, 10}};
 
 /// Ten earlier runs with such a rate on nid001, and one of now; no check asks for history.

@@ -227,6 +227,27 @@ TEST(Compare, AValueThatIsOftenAsBadHasNotChanged) {
   EXPECT_TRUE(compare(before, run_of(2, 195), noise_of_all(before, {0.02, 7})).is_worse());
 }
 
+/// Two virtual CPUs run on one core in some runs and on two in others: memory copies at 82 or 47 GB/s.
+TEST(Compare, OfAVirtualMachineALevelThatOneEarlierRunHadIsNoChange) {
+  const auto run_of = [](int day, double bandwidth, bool is_virtual) {
+    PastRun run = a_run(day, 100);
+    run.values.resize(1);
+    run.values[0].better = 1;
+    run.values[0].value = bandwidth;
+    if (is_virtual)
+      run.nodes.push_back({run.values[0].key.item.node, {{"architecture", "x86_64"}, {"hypervisor", "KVM"}}});
+    return run;
+  };
+  const PastRun before = run_of(1, 82, true);
+  const RunNoise once = noise_of_all(before, {0.02, 9, {82, 81, 83, 82, 47, 82, 81, 83, 82}});
+  const auto moved = compare(before, run_of(2, 46, true), once);
+  EXPECT_FALSE(moved.is_worse());
+  EXPECT_EQ(moved.as_often, 1);
+  EXPECT_TRUE(compare(run_of(1, 82, false), run_of(2, 46, false), once).is_worse()) << "a real machine";
+  const auto lower = compare(before, run_of(2, 30, true), once);
+  EXPECT_TRUE(lower.is_worse()) << "below both levels";
+}
+
 TEST(Compare, TimesBelowAClockReadAreAlike) {
   const auto run_of = [](int day, double skew) {
     PastRun run = a_run(day, 100);

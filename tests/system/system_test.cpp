@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files.hpp"
 #include "base/small_disk.hpp"
 #include "system/child.hpp"
 
@@ -87,6 +88,13 @@ TEST(Provenance, NamesTheNodeAndItsKernel) {
   EXPECT_EQ(value_of(provenance, "cores"), std::to_string(cores_of(node_cpus()).count()));
   std::set<std::string> keys;
   for (const Fact& fact : provenance.facts) EXPECT_TRUE(keys.insert(fact.key).second) << fact.key;
+}
+
+TEST(Provenance, NamesTheHypervisorOfAVirtualMachine) {
+  const std::string cpus = read_file("/proc/cpuinfo", 1u << 20).value_or("");
+  if (cpus.find("flags") == std::string::npos) GTEST_SKIP() << "the kernel lists no flags of CPUs";
+  const bool is_virtual = cpus.find(" hypervisor") != std::string::npos;
+  EXPECT_EQ(!value_of(node_provenance(), "hypervisor").empty(), is_virtual);
 }
 
 TEST(Provenance, OnlyVariablesThatMatterAndNeverSecrets) {

@@ -18,6 +18,8 @@ namespace muster {
 namespace {
 
 constexpr std::size_t enough_runs = 5;
+constexpr std::size_t most_of_spread = 40;   ///< the latest runs, from which the spread is found
+constexpr std::size_t most_of_levels = 400;  ///< and the levels that a value had
 
 /// As a share of the median. Half of the values decide it where one run was odd; of few the deviation is the better
 /// one.
@@ -42,7 +44,7 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
   for (const PastValue& value : before.values) ids.insert(value.key.case_id);
   SeriesQuery query;
   query.case_ids = {ids.begin(), ids.end()};
-  query.most_points = 40;
+  query.most_points = most_of_levels;
   auto history = ids.empty() ? tl::unexpected(Error{}) : History::open(path, HistoryUse::read);
   const auto found = history ? history->series(query) : tl::unexpected(history.error());
   if (!found) return noise;
@@ -54,7 +56,9 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
     SeriesKey key = one.key;
     key.item.node.clear();
     key.item.peer_node.clear();
-    noise[std::move(key)] = {deviation_between_runs(values), static_cast<int>(values.size()), values};
+    const std::size_t recent = std::min(values.size(), most_of_spread);
+    noise[std::move(key)] = {deviation_between_runs({values.end() - static_cast<std::ptrdiff_t>(recent), values.end()}),
+                             static_cast<int>(recent), std::move(values)};
   }
   return noise;
 }

@@ -10,6 +10,7 @@
 #include "base/trusted_path.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
+#include "system/system.hpp"
 
 namespace muster {
 
@@ -17,6 +18,8 @@ namespace {
 
 /// As many as a judgement looks at, and some that did not pass.
 constexpr std::size_t most_points = 80;
+/// On a virtual machine the levels are kept that its hypervisor's places of CPUs had.
+constexpr std::size_t most_of_virtual = 400;
 
 /// All metrics of cases whose checks ask for their past; of the others the rates of errors, which are judged by their
 /// past without being asked.
@@ -38,7 +41,7 @@ std::vector<SeriesQuery> judged_by_history(const Plan& plan) {
     SeriesQuery& query = queries.emplace_back();
     query.metric = metric;
     query.case_ids.assign(ids.begin(), ids.end());
-    query.most_points = most_points;
+    query.most_points = hypervisor().empty() ? most_points : most_of_virtual;
   }
   return queries;
 }
@@ -51,6 +54,12 @@ Result<std::vector<Series>> read_series(History& history, const std::vector<Seri
     std::move(found->begin(), found->end(), std::back_inserter(all));
   }
   return all;
+}
+
+/// By the facts of its node in the latest run; of what belongs to no node, by those of this machine.
+bool is_of_virtual(const Series& one, const std::set<std::string>& configurations) {
+  if (one.key.item.node.empty()) return !hypervisor().empty();
+  return !one.points.empty() && configurations.contains(one.points.back().configuration);
 }
 
 void complain(const char* what, const Error& error) {
@@ -82,6 +91,7 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
     complain("what was accepted can't be read, nothing is judged by earlier runs", accepted.error());
     return std::nullopt;
   }
+  const auto configurations = history->configurations_with("hypervisor").value_or(std::set<std::string>{});
   for (Series& one : *found) {
     std::vector<DriftPoint> points;
     const auto is_over = [&](const SeriesPoint& point) {
@@ -91,7 +101,8 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
     for (const SeriesPoint& point : one.points)
       if (point.use != ValueUse::untimed && !is_over(point))
         points.push_back({point.value, point.use == ValueUse::basis});
-    past.add(std::move(one.key), std::move(points));
+    const bool is_virtual = is_of_virtual(one, configurations);
+    past.add(std::move(one.key), std::move(points), is_virtual);
   }
   past.count_groups(plan);
   return past;

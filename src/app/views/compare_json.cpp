@@ -96,6 +96,7 @@ std::string comparison_json(const PastRun& before, const PastRun& after, const C
                            {"verdicts", list_of(found.verdicts)},
                            {"metrics", list_of(found.metrics)},
                            {"facts", list_of(found.facts)},
+                           {"virtual_nodes", names_json(found.virtual_nodes)},
                            {"nodes_gone", names_json(found.nodes_gone)},
                            {"nodes_new", names_json(found.nodes_new)},
                            {"devices_gone", names_json(found.devices_gone)},

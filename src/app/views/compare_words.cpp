@@ -135,7 +135,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   add(found.without_share, "0 or less in one of the runs");
   add(found.one_sided, "measured in one of the runs only");
   if (found.as_often > 0)
-    text += fmt::format("; {} worse than before, as in a sixth of the earlier runs or more", found.as_often);
+    text += fmt::format("; {} worse than before, as often in earlier runs", found.as_often);
   const int others = found.untimed + found.other_machine + found.other_shape + found.without_share + found.one_sided;
   if (found.compared == 0 && others == 0)
     text += before.values.empty() || after.values.empty()
@@ -169,6 +169,11 @@ std::string comparison_text(const PastRun& before, const PastRun& after, const C
   auto text = fmt::format("before  {}\nafter   {}\n", name_of(before), name_of(after));
   const Parts parts = parts_of(before, after, found);
   add_part("worse", parts.worse, text);
+  if (const auto& nodes = found.virtual_nodes; !nodes.empty())
+    text += fmt::format(
+        "  {}: virtual machines, whose hypervisor may have moved their CPUs; repeat the run to see whether the change "
+        "lasts\n",
+        printable_line(human_list(nodes, 4)));
   add_part("less known", parts.less_known, text);
   add_part("better or otherwise", parts.better, text);
   add_part("changed", parts.changed, text);
