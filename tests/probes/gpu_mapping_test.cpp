@@ -323,6 +323,11 @@ TEST(GpuMapping, TorchrunsWithTheirShareNeedGpusOfTheirOwn) {
   EXPECT_EQ(judgement.findings[0].reason.rfind("the processes of torchrun use 4 of 8 GPUs on a", 0), 0u);
   EXPECT_EQ(judgement.findings[0].remedy.find("--nproc-per-node"), std::string::npos);
   EXPECT_NE(judgement.findings[0].remedy.find("GPUs of its own (--gpus-per-task=4)"), std::string::npos);
+  const std::vector<Rank> half(2, {{}, "0-63", "", "2"});
+  const auto fewer = Job("share", "allowed").node("a", eight_gpus, half).promise(8).judge();
+  ASSERT_FALSE(fewer.findings.empty());
+  EXPECT_EQ(fewer.findings[0].remedy.find("GPUs of its own"), std::string::npos) << fewer.findings[0].remedy;
+  EXPECT_NE(fewer.findings[0].remedy.find("--nproc-per-node=4 in each task"), std::string::npos);
 }
 
 // `srun --ntasks-per-node=2 torchrun --standalone --nproc-per-node=8`.
