@@ -21,6 +21,7 @@ constexpr double floors = 4;        // within so many times the floor nothing is
 constexpr std::size_t many_readings = 400;
 constexpr double most_normal = 3;         // deviations
 constexpr double least_distance = 1.2;    // of an outlier, among many readings with a normal tail
+constexpr double most_off = 2;            // factor from the median at which no tail is accepted
 constexpr double least_deviations = 1.5;  // between two bins: in one, no gap near the middle is as wide
 
 /// The MAD of few values is often too small. With this factor healthy readings of 5 % noise fail in 1 % of cases.
@@ -126,10 +127,16 @@ Range peers_range(const Peers& peers, Better better, std::span<const double> val
   const double reach = std::max(by_spread, floors * peers.mad_floor * std::fabs(summary.median));
   const auto bound_towards = [&](double sign) {
     std::vector<double> offsets;
-    for (const double value : values)
-      if (std::isfinite(value)) offsets.push_back(sign * (value - summary.median));
-    const double distance = has_normal_tail(offsets, summary.mad / 0.6745) ? least_distance : outlier_distance;
-    return separated_bound(std::move(offsets), reach, distance);
+    std::vector<double> good_offsets;
+    for (const double value : values) {
+      if (!std::isfinite(value)) continue;
+      offsets.push_back(sign * (value - summary.median));
+      good_offsets.push_back(-offsets.back());
+    }
+    if (has_normal_tail(offsets, summary.mad / 0.6745))
+      return separated_bound(std::move(offsets), reach, least_distance);
+    const double most = std::fabs(summary.median) * (sign < 0 ? 1 - 1 / most_off : most_off - 1);
+    return std::min(tail_bound(std::move(offsets), std::move(good_offsets), reach), std::max(reach, most));
   };
   Range range;
   if (better != Better::lower) range.least = summary.median - bound_towards(-1);
