@@ -95,7 +95,7 @@ struct Comparison {
 struct RunSpread {
   double deviation = 0;             ///< standard deviation, as a share of the value
   int runs = 0;                     ///< that it was found from, two or more
-  std::vector<double> values = {};  ///< of these runs, in any order; empty: not known
+  std::vector<double> values = {};  ///< of these runs, and of earlier ones before them; empty: not known
 };
 /// Without nodes in the keys.
 using RunNoise = std::map<SeriesKey, RunSpread>;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "history/compare_parts.hpp"
@@ -137,14 +138,10 @@ class KnownSpread {
   double typical_ = 0;
 };
 
-/// Levels of values on virtual machines: where their CPUs run, on two threads of a core, on two cores or on two
-/// sockets, is chosen by a hypervisor, anew in each run or within one.
+/// Levels that values of CPUs and memory had on virtual machines.
 class VirtualLevels {
  public:
-  VirtualLevels(const PastRun& run, const RunNoise& noise) {
-    for (const NodeProvenance& node : run.nodes)
-      if (std::ranges::any_of(node.facts, [](const Fact& fact) { return fact.key == "hypervisor"; }))
-        nodes_.insert(node.node);
+  VirtualLevels(const PastRun& run, const RunNoise& noise) : nodes_(virtual_nodes(run)) {
     if (nodes_.empty()) return;
     for (const auto& [key, spread] : noise)
       for (const double value : spread.values) {
@@ -157,9 +154,9 @@ class VirtualLevels {
 
   /// Whether an earlier run had one as bad, of the same data or of another type of data.
   [[nodiscard]] bool had(const Pair& pair) const {
-    const MeasuredItem& item = pair.after->key.item;
-    if (nodes_.empty() || (!item.node.empty() && !nodes_.contains(item.node))) return false;
-    const auto found = levels_.find(without_type(without_nodes(pair.after->key)));
+    const SeriesKey& key = pair.after->key;
+    if (!nodes_.contains(key.item.node) || !is_of_cpus(key)) return false;
+    const auto found = levels_.find(without_type(without_nodes(key)));
     if (found == levels_.end()) return false;
     const double after = comparable(*pair.after);
     return pair.after->better > 0 ? found->second.least <= after * same_level
@@ -186,7 +183,8 @@ bool is_often_so(const Pair& pair, const RunNoise& noise) {
   const auto known = noise.find(without_nodes(pair.after->key));
   if (known == noise.end() || known->second.values.empty()) return false;
   const double between = std::sqrt(comparable(*pair.before) * comparable(*pair.after));
-  const auto& values = known->second.values;
+  const auto runs = std::min(known->second.values.size(), static_cast<std::size_t>(known->second.runs));
+  const auto values = std::span(known->second.values).last(runs);
   const auto alike = std::ranges::count_if(
       values, [&](double value) { return pair.after->better > 0 ? value <= between : value >= between; });
   return static_cast<double>(alike) >= often * static_cast<double>(values.size());

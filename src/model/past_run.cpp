@@ -1,5 +1,7 @@
 #include "model/past_run.hpp"
 
+#include <algorithm>
+
 #include "base/names.hpp"
 #include "model/json.hpp"
 #include "model/report_fields.hpp"
@@ -102,6 +104,23 @@ SeriesKey without_nodes(SeriesKey key) {
   key.item.node.clear();
   key.item.peer_node.clear();
   return key;
+}
+
+bool is_of_cpus(const SeriesKey& key) {
+  const MeasuredItem& item = key.item;
+  if (item.kind == ItemKind::device || (item.kind == ItemKind::link && item.node != item.peer_node)) return false;
+  const bool is_of_device_memory =
+      std::ranges::find(key.where, std::pair<std::string, std::string>("memory", "device")) != key.where.end();
+  // `8 ranks on 2 nodes`; `4 ranks per node` is of one.
+  return !is_of_device_memory && !key.shape.ends_with(" nodes");
+}
+
+std::set<std::string> virtual_nodes(const PastRun& run) {
+  std::set<std::string> found;
+  for (const NodeProvenance& node : run.nodes)
+    if (std::ranges::any_of(node.facts, [](const Fact& fact) { return fact.key == "hypervisor"; }))
+      found.insert(node.node);
+  return found;
 }
 
 constexpr std::string_view value_use_names[] = {"basis", "outside", "untimed"};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ struct SeriesKey {
 
 /// Of the same item wherever it is.
 [[nodiscard]] SeriesKey without_nodes(SeriesKey key);
+/// Whether it depends on nothing but CPUs and memory of one node: not on a device, nor on a network.
+[[nodiscard]] bool is_of_cpus(const SeriesKey& key);
 
 /// One value in one run: the readings of all ranks of its item, folded into one.
 struct PastValue {
@@ -87,6 +90,10 @@ struct PastRun {
   std::vector<PastValue> values;
   friend bool operator==(const PastRun&, const PastRun&) = default;
 };
+
+/// Nodes that are virtual machines (fact `hypervisor`): a hypervisor chooses where their CPUs run, on two threads of a
+/// core, on two cores or on two sockets, anew in each run or within one.
+[[nodiscard]] std::set<std::string> virtual_nodes(const PastRun& run);
 
 /// Something done to a node because of what was found.
 struct NodeAction {

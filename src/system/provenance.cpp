@@ -85,21 +85,7 @@ void add_cores(std::vector<Fact>& facts) {
   add(facts, "cpus", cpus.list());
 }
 
-void add_drivers(std::vector<Fact>& facts) {
-  std::vector<std::string_view> modules;
-  for (const GpuVendor* vendor : gpu_vendors()) modules.push_back(vendor->driver);
-  for (const char* module : {"mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"}) modules.emplace_back(module);
-  for (const std::string_view module : modules)
-    add(facts, fmt::format("driver.{}", module), module_version(this_machine().root / "sys/module" / module));
-}
-
-void add_environment(std::vector<Fact>& facts) {
-  const std::vector<Fact> environment = environment_facts(environ);
-  facts.insert(facts.end(), environment.begin(), environment.end());
-}
-
-}  // namespace
-
+/// Whose virtual machine this is, as its CPUs report it (`KVMKVMKVM`); empty: none, or not reported.
 std::string hypervisor() {
 #if defined(__x86_64__) || defined(__i386__)
   constexpr unsigned is_virtual = 1u << 31;  // of ecx of leaf 1
@@ -121,6 +107,21 @@ std::string hypervisor() {
   return vendor && trim(*vendor) == "QEMU" ? "QEMU" : "";
 #endif
 }
+
+void add_drivers(std::vector<Fact>& facts) {
+  std::vector<std::string_view> modules;
+  for (const GpuVendor* vendor : gpu_vendors()) modules.push_back(vendor->driver);
+  for (const char* module : {"mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"}) modules.emplace_back(module);
+  for (const std::string_view module : modules)
+    add(facts, fmt::format("driver.{}", module), module_version(this_machine().root / "sys/module" / module));
+}
+
+void add_environment(std::vector<Fact>& facts) {
+  const std::vector<Fact> environment = environment_facts(environ);
+  facts.insert(facts.end(), environment.begin(), environment.end());
+}
+
+}  // namespace
 
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};

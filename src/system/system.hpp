@@ -29,8 +29,6 @@ struct Topology {
 /// The real machine, also where a simulated one is pretended.
 [[nodiscard]] Result<Topology> read_topology();
 [[nodiscard]] std::string host_name();
-/// Whose virtual machine this is, as its CPUs report it (`KVMKVMKVM`); empty: none, or not reported.
-[[nodiscard]] std::string hypervisor();
 
 /// The physical cores that `mask` touches, each named by its lowest logical CPU: masks of ranks that sit on two
 /// threads of one core give the same core. Cheap (a file of /sys per CPU); a CPU that /sys does not know is a core.

@@ -1,6 +1,7 @@
 #include "history/compare.hpp"
 
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -246,6 +247,45 @@ TEST(Compare, OfAVirtualMachineALevelThatOneEarlierRunHadIsNoChange) {
   EXPECT_TRUE(compare(run_of(1, 82, false), run_of(2, 46, false), once).is_worse()) << "a real machine";
   const auto lower = compare(before, run_of(2, 30, true), once);
   EXPECT_TRUE(lower.is_worse()) << "below both levels";
+  EXPECT_EQ(lower.virtual_nodes, std::vector<std::string>{before.values[0].key.item.node});
+}
+
+/// A hypervisor moves CPUs: it changes neither a GPU nor a network.
+TEST(Compare, OfAVirtualMachineDevicesAndNetworksHaveNoLevels) {
+  const auto is_worse = [](const std::function<void(SeriesKey&)>& change) {
+    const auto run_of = [&](int day, double bandwidth) {
+      PastRun run = a_run(day, 100);
+      run.values.resize(1);
+      run.values[0].better = 1;
+      run.values[0].value = bandwidth;
+      run.nodes.push_back({run.values[0].key.item.node, {{"hypervisor", "KVM"}}});
+      change(run.values[0].key);
+      return run;
+    };
+    const PastRun before = run_of(1, 82);
+    return compare(before, run_of(2, 46), noise_of_all(before, {0.02, 9, {82, 81, 83, 82, 47, 82, 81, 83, 82}}))
+        .is_worse();
+  };
+  EXPECT_FALSE(is_worse([](SeriesKey& key) { key.item = {ItemKind::node, "nid001", "nid001", ""}; }));
+  EXPECT_FALSE(is_worse([](SeriesKey& key) { key.item = {ItemKind::link, "within nid001", "nid001", "nid001"}; }));
+  EXPECT_TRUE(is_worse([](SeriesKey& key) { key.item = {ItemKind::device, "GPU-1", "nid001", ""}; }));
+  EXPECT_TRUE(is_worse([](SeriesKey& key) { key.item = {ItemKind::link, "nid001 -> nid002", "nid001", "nid002"}; }));
+  EXPECT_TRUE(is_worse([](SeriesKey& key) { key.where.emplace_back("memory", "device"); }));
+  EXPECT_TRUE(is_worse([](SeriesKey& key) { key.shape = "8 ranks on 2 nodes"; }));
+}
+
+/// What was long ago on a real machine, before the runs that show the spread.
+TEST(Compare, OldLevelsAreNotOften) {
+  const auto run_of = [](int day, double bandwidth) {
+    PastRun run = a_run(day, 100);
+    run.values.resize(1);
+    run.values[0].better = 1;
+    run.values[0].value = bandwidth;
+    return run;
+  };
+  std::vector<double> values(20, 47);
+  values.insert(values.end(), 40, 82);
+  EXPECT_TRUE(compare(run_of(1, 82), run_of(2, 46), noise_of_all(run_of(1, 82), {0.02, 40, values})).is_worse());
 }
 
 TEST(Compare, TimesBelowAClockReadAreAlike) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t enough_runs = 5;
 constexpr std::size_t most_of_spread = 40;   ///< the latest runs, from which the spread is found
-constexpr std::size_t most_of_levels = 400;  ///< and the levels that a value had
+constexpr std::size_t most_of_levels = 400;  ///< and the levels that a value of a virtual machine had
 
 /// As a share of the median. Half of the values decide it where one run was odd; of few the deviation is the better
 /// one.
@@ -35,7 +35,7 @@ double deviation_between_runs(const std::vector<double>& values) {
 }
 
 /// How far each value differs from run to run, by the passing runs up to the first of the two.
-RunNoise noise_of(const PastRun& before, const std::string& file) {
+RunNoise noise_of(const PastRun& before, const PastRun& after, const std::string& file) {
   RunNoise noise;
   std::error_code ignored;
   const fs::path path = file.empty() ? default_history() : fs::path(file);
@@ -44,7 +44,7 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
   for (const PastValue& value : before.values) ids.insert(value.key.case_id);
   SeriesQuery query;
   query.case_ids = {ids.begin(), ids.end()};
-  query.most_points = most_of_levels;
+  query.most_points = virtual_nodes(after).empty() ? most_of_spread : most_of_levels;
   auto history = ids.empty() ? tl::unexpected(Error{}) : History::open(path, HistoryUse::read);
   const auto found = history ? history->series(query) : tl::unexpected(history.error());
   if (!found) return noise;
@@ -53,12 +53,10 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
     for (const SeriesPoint& point : one.points)
       if (point.use == ValueUse::basis && point.started <= before.started) values.push_back(point.value);
     if (values.size() < enough_runs || *median(values) == 0) continue;
-    SeriesKey key = one.key;
-    key.item.node.clear();
-    key.item.peer_node.clear();
     const std::size_t recent = std::min(values.size(), most_of_spread);
-    noise[std::move(key)] = {deviation_between_runs({values.end() - static_cast<std::ptrdiff_t>(recent), values.end()}),
-                             static_cast<int>(recent), std::move(values)};
+    noise[without_nodes(one.key)] = {
+        deviation_between_runs({values.end() - static_cast<std::ptrdiff_t>(recent), values.end()}),
+        static_cast<int>(recent), std::move(values)};
   }
   return noise;
 }
@@ -75,7 +73,7 @@ int compare_command(const CompareOptions& options) {
   keep_named(*before, *filter);
   keep_named(*after, *filter);
   if (auto matched = filter->complain(); !matched) return usage_error(matched.error());
-  const auto found = compare(*before, *after, noise_of(*before, options.file));
+  const auto found = compare(*before, *after, noise_of(*before, *after, options.file));
   if (options.json)
     fmt::print("{}\n", comparison_json(*before, *after, found));
   else

@@ -10,7 +10,6 @@
 #include "base/trusted_path.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
-#include "system/system.hpp"
 
 namespace muster {
 
@@ -41,25 +40,19 @@ std::vector<SeriesQuery> judged_by_history(const Plan& plan) {
     SeriesQuery& query = queries.emplace_back();
     query.metric = metric;
     query.case_ids.assign(ids.begin(), ids.end());
-    query.most_points = hypervisor().empty() ? most_points : most_of_virtual;
   }
   return queries;
 }
 
-Result<std::vector<Series>> read_series(History& history, const std::vector<SeriesQuery>& queries) {
+Result<std::vector<Series>> read_series(History& history, std::vector<SeriesQuery> queries, bool has_virtual) {
   std::vector<Series> all;
-  for (const SeriesQuery& query : queries) {
+  for (SeriesQuery& query : queries) {
+    query.most_points = has_virtual ? most_of_virtual : most_points;
     auto found = history.series(query);
     if (!found) return found;
     std::move(found->begin(), found->end(), std::back_inserter(all));
   }
   return all;
-}
-
-/// By the facts of its node in the latest run; of what belongs to no node, by those of this machine.
-bool is_of_virtual(const Series& one, const std::set<std::string>& configurations) {
-  if (one.key.item.node.empty()) return !hypervisor().empty();
-  return !one.points.empty() && configurations.contains(one.points.back().configuration);
 }
 
 void complain(const char* what, const Error& error) {
@@ -81,7 +74,9 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
     return std::nullopt;
   }
   auto history = History::open(*own, HistoryUse::read);
-  auto found = history ? read_series(*history, queries) : tl::unexpected(history.error());
+  const auto virtual_machines = history ? history->configurations_with("hypervisor") : tl::unexpected(history.error());
+  auto found = virtual_machines ? read_series(*history, queries, !virtual_machines->empty())
+                                : tl::unexpected(virtual_machines.error());
   if (!found) {
     complain("earlier runs can't be read, nothing is judged by them", found.error());
     return std::nullopt;
@@ -91,7 +86,6 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
     complain("what was accepted can't be read, nothing is judged by earlier runs", accepted.error());
     return std::nullopt;
   }
-  const auto configurations = history->configurations_with("hypervisor").value_or(std::set<std::string>{});
   for (Series& one : *found) {
     std::vector<DriftPoint> points;
     const auto is_over = [&](const SeriesPoint& point) {
@@ -101,7 +95,8 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
     for (const SeriesPoint& point : one.points)
       if (point.use != ValueUse::untimed && !is_over(point))
         points.push_back({point.value, point.use == ValueUse::basis});
-    const bool is_virtual = is_of_virtual(one, configurations);
+    const bool is_virtual =
+        is_of_cpus(one.key) && !one.points.empty() && virtual_machines->contains(one.points.back().configuration);
     past.add(std::move(one.key), std::move(points), is_virtual);
   }
   past.count_groups(plan);
