@@ -72,7 +72,7 @@ struct Comparison {
   std::vector<OneSided> values_gone;  ///< not measured any more
   std::vector<OneSided> values_new;
   std::vector<Relabelled> relabelled;
-  std::vector<std::string> virtual_nodes;  ///< virtual machines, if a metric is worse: their CPUs may have other places
+  std::vector<std::string> virtual_nodes;  ///< virtual machines whose CPUs or memory got worse: the CPUs may have moved
   int compared = 0;                        ///< values that both runs have
   int with_past = 0;                       ///< of these: their spread from run to run is known by earlier runs
   double seen_from = 0;       ///< detection limit: any is reported if it is worse by this share; 0: none has a bad side

@@ -150,12 +150,12 @@ class VirtualLevels {
       }
   }
 
-  [[nodiscard]] const std::set<std::string>& nodes() const { return nodes_; }
+  [[nodiscard]] bool is_of(const SeriesKey& key) const { return nodes_.contains(key.item.node) && is_of_cpus(key); }
 
   /// Whether an earlier run had one as bad, of the same data or of another type of data.
   [[nodiscard]] bool had(const Pair& pair) const {
     const SeriesKey& key = pair.after->key;
-    if (!nodes_.contains(key.item.node) || !is_of_cpus(key)) return false;
+    if (!is_of(key)) return false;
     const auto found = levels_.find(without_type(without_nodes(key)));
     if (found == levels_.end()) return false;
     const double after = comparable(*pair.after);
@@ -288,6 +288,7 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
   const double bound_of_others = bound_of(std::move(of_others));
   state_limits(bounds, bound_of_worse, comparison);
   const VirtualLevels levels(after, noise);
+  std::set<std::string> moved;
   for (const auto& [key, pairs] : groups) {
     std::vector<const Pair*> worse;
     std::vector<const Pair*> other;
@@ -295,10 +296,12 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
       const bool got_worse = is_worse(pair);
       if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
       if (shares[&pair] <= (got_worse ? bound_of_worse : bound_of_others)) continue;
-      if (got_worse && (levels.had(pair) || is_often_so(pair, noise)))
+      if (got_worse && (levels.had(pair) || is_often_so(pair, noise))) {
         ++comparison.as_often;
-      else
-        (got_worse ? worse : other).push_back(&pair);
+        continue;
+      }
+      (got_worse ? worse : other).push_back(&pair);
+      if (got_worse && levels.is_of(pair.after->key)) moved.insert(pair.after->key.item.node);
     }
     if (!worse.empty()) comparison.metrics.push_back(reported(std::move(worse), pairs));
     if (!other.empty()) comparison.metrics.push_back(reported(std::move(other), pairs));
@@ -307,8 +310,7 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
                    [](const MetricChange& a, const MetricChange& b) {
                      return std::tuple(!a.is_worse, -std::fabs(a.share)) < std::tuple(!b.is_worse, -std::fabs(b.share));
                    });
-  if (std::ranges::any_of(comparison.metrics, &MetricChange::is_worse))
-    comparison.virtual_nodes.assign(levels.nodes().begin(), levels.nodes().end());
+  comparison.virtual_nodes.assign(moved.begin(), moved.end());
 }
 
 }  // namespace muster

@@ -25,10 +25,11 @@ struct Order {
 
 enum class Reply : std::uint8_t { clean, contaminated, unknown };
 
-std::optional<bool> ask(Equipment& with) {
+std::optional<bool> ask(Equipment& with, bool is_last = false) {
   if (with.watch == nullptr) return std::nullopt;
   const auto own = with.own_s();
-  return own ? with.watch->ask(*own) : std::nullopt;
+  if (!own) return std::nullopt;
+  return is_last ? with.watch->ask_last(*own) : with.watch->ask(*own);
 }
 
 Reply to_reply(std::optional<bool> contaminated) {
@@ -62,13 +63,15 @@ class PairRun {
       const double begun = monotonic_seconds();
       auto values = lead_batch(count);
       if (!values) return tl::unexpected(values.error());
-      Reply reply{};
-      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
-        return tl::unexpected(got.error());
-      const auto contaminated = both(ask(with_), reply);
+      const auto reply = reply_of_peer();
+      if (!reply) return tl::unexpected(reply.error());
+      const auto contaminated = both(ask(with_), *reply);
       sampler.feed(*values, Seconds{monotonic_seconds() - begun}, contaminated);
     }
     if (auto reported = announce({}); !reported) return tl::unexpected(reported.error());
+    const auto reply = reply_of_peer();
+    if (!reply) return tl::unexpected(reply.error());
+    sampler.settle(both(ask(with_, true), *reply));
     return sampler.result();
   }
 
@@ -77,11 +80,12 @@ class PairRun {
       Order order;
       if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&order, 1)), peer_, control_tag); !got)
         return got;
-      if (order.samples <= 0) return {};
+      const bool is_last = order.samples <= 0;
       for (std::int64_t i = 0; i < order.samples; ++i)
         if (auto done = one_sample(static_cast<int>(order.window)); !done) return done;
-      const Reply reply = to_reply(ask(with_));
+      const Reply reply = to_reply(ask(with_, is_last));
       if (auto sent = with_.comm.send(std::as_bytes(std::span(&reply, 1)), peer_, reply_tag); !sent) return sent;
+      if (is_last) return {};
     }
   }
 
@@ -103,6 +107,13 @@ class PairRun {
     return with_.comm.send(std::as_bytes(std::span(&order, 1)), peer_, control_tag);
   }
 
+  [[nodiscard]] Result<Reply> reply_of_peer() {
+    Reply reply{};
+    if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
+      return tl::unexpected(got.error());
+    return reply;
+  }
+
   /// The first message waits for the peer, and may have to open a connection; of the others the fastest counts.
   [[nodiscard]] Result<void> choose_window(double cap_s) {
     constexpr int tries = 4;
@@ -111,9 +122,7 @@ class PairRun {
     for (int i = 0; i < tries && (i < 2 || spent < cap_s / 8); ++i) {
       const double begun = monotonic_seconds();
       if (auto done = lead_batch(1); !done) return tl::unexpected(done.error());
-      Reply reply{};
-      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
-        return got;
+      if (const auto reply = reply_of_peer(); !reply) return tl::unexpected(reply.error());
       if (i == 0) continue;
       spent += monotonic_seconds() - begun;
       fastest = std::min(fastest, last_s_);

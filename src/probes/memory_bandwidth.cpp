@@ -29,6 +29,8 @@ using memory_bandwidth::Kernel;
 using memory_bandwidth::Stream;
 using memory_bandwidth::Target;
 
+constexpr Seconds least_time{0.12};  ///< of a reading: a shorter one shows little of what others do
+
 constexpr ParamSpec memory_bandwidth_params[] = {
     {"bytes",
      ParamType::bytes,
@@ -137,7 +139,7 @@ Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Targe
   // Where timing means nothing, all that is left to learn is whether the data is right.
   const bool is_timed = context.timing_doubt.empty();
   const Seconds cap = memory_bandwidth::share_of_cap(context.params.duration("cap"), context.place.local_size);
-  Sampler sampler(is_timed ? SamplingGoal{.cap = cap} : one_look());
+  Sampler sampler(is_timed ? SamplingGoal{.cap = cap, .least_time = least_time} : one_look());
   // Ranks that share a node would take each other for strangers.
   const CpuMask watched = is_timed && context.place.local_size == 1 ? target.cpus : CpuMask();
   ContaminationWatch watch(watched, own_cpu_seconds());
@@ -152,6 +154,7 @@ Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Targe
     }
     sampler.feed(values, Seconds{monotonic_seconds() - began}, watch.ask(own_cpu_seconds()));
   }
+  sampler.settle(watch.ask_last(own_cpu_seconds()));
   measured.sampled = sampler.result();
   measured.disturbance = watch.whole();
   return measured;

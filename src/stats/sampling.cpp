@@ -120,30 +120,39 @@ void Sampler::warm_up(std::span<const double> values, std::optional<bool> contam
     is_steady_ = true;
     warmups_ += static_cast<int>(warm_.size());
     warm_.clear();
+    settled_warm_ = 0;
     keep(values, contaminated);
     return;
   } else {
     warmups_ += static_cast<int>(warm_.size());
     warm_.assign(values.begin(), values.end());
+    settled_warm_ = contaminated ? warm_.size() : 0;
   }
   if (seconds_ >= goal_.cap.value / 4 || taken_ >= goal_.most / 4) is_warming_ = false;
 }
 
 void Sampler::keep(std::span<const double> values, std::optional<bool> contaminated) {
   kept_.insert(kept_.end(), values.begin(), values.end());
-  if (contaminated) {
-    const auto settled = kept_.begin() + static_cast<std::ptrdiff_t>(settled_);
-    if (*contaminated) {
-      contaminated_.insert(contaminated_.end(), settled, kept_.end());
-      kept_.erase(settled, kept_.end());
-    }
-    settled_ = kept_.size();
-  }
+  settle(contaminated);
   interval_ = median_interval(kept_);
 }
 
+void Sampler::settle(std::optional<bool> contaminated) {
+  if (!contaminated) return;
+  // Without kept ones, the last warm-up batch is what is known.
+  std::vector<double>& known = kept_.empty() ? warm_ : kept_;
+  std::size_t& settled = kept_.empty() ? settled_warm_ : settled_;
+  if (*contaminated) {
+    const auto unsettled = known.begin() + static_cast<std::ptrdiff_t>(settled);
+    contaminated_.insert(contaminated_.end(), unsettled, known.end());
+    known.erase(unsettled, known.end());
+  }
+  settled = known.size();
+}
+
 void Sampler::look_for_end() {
-  if (static_cast<int>(kept_.size()) >= least() && interval_ && interval_->relative_half_width() <= goal_.interval)
+  if (static_cast<int>(kept_.size()) >= least() && seconds_ >= goal_.least_time.value && interval_ &&
+      interval_->relative_half_width() <= goal_.interval)
     end_ = SamplingEnd::precise;
   else if (seconds_ + cost_ > goal_.cap.value || seconds_ >= goal_.cap.value)
     end_ = SamplingEnd::time_cap;
@@ -163,7 +172,7 @@ Sampled Sampler::result() const {
   if (result.is_disturbed) return result;
   result.summary = summarize(clean);
   result.interval = median_interval(clean);
-  result.unwatched = static_cast<int>(kept_.empty() ? warm_.size() : kept_.size() - settled_);
+  result.unwatched = static_cast<int>(clean.size() - (kept_.empty() ? settled_warm_ : settled_));
   return result;
 }
 

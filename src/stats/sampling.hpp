@@ -39,6 +39,7 @@ struct SamplingGoal {
   int least = 8;           ///< samples that have to be kept, however alike they are
   int most = 10'000;       ///< samples in all, dropped ones included
   Seconds cap{1.0};        ///< time of all batches together; a batch that began in time is kept
+  Seconds least_time{0};   ///< of all batches together, however narrow the interval is: so that others are noticed
   Seconds batch{0.005};    ///< a batch shorter than this is made longer: agreeing on the next one costs messages
   double steady = 0.05;    ///< two batches in a row whose medians are this near to each other end the warm-up
 };
@@ -100,6 +101,8 @@ class Sampler {
   [[nodiscard]] int next() const;
   /// One batch and the time that it took in total. Values that are not finite count as taken and are not kept.
   void feed(std::span<const double> values, Seconds taken, std::optional<bool> contaminated = std::nullopt);
+  /// An answer after the last batch, which counts for all samples that have none.
+  void settle(std::optional<bool> contaminated);
   [[nodiscard]] bool is_warming() const { return is_warming_; }
   [[nodiscard]] Sampled result() const;
 
@@ -116,7 +119,8 @@ class Sampler {
   std::vector<double> warm_;  ///< the last warm-up batch that was not contaminated
   int warmups_ = 0;
   std::vector<double> kept_;
-  std::size_t settled_ = 0;  ///< of the kept ones, how many were found clean; the others wait for an answer
+  std::size_t settled_ = 0;       ///< of the kept ones, how many were found clean; the others wait for an answer
+  std::size_t settled_warm_ = 0;  ///< likewise of the last warm-up batch
   std::vector<double> contaminated_;
   std::optional<MedianInterval> interval_;
   std::optional<SamplingEnd> end_;

@@ -107,10 +107,20 @@ ContaminationWatch::ContaminationWatch(CpuMask mask, double own, fs::path root, 
 }
 
 std::optional<bool> ContaminationWatch::ask(double own) {
+  return ask(own, limit_);
+}
+
+std::optional<bool> ContaminationWatch::ask_last(double own) {
+  ContaminationLimit shorter = limit_;
+  shorter.window = std::min(shorter.window, 2 * shorter.tick);
+  return ask(own, shorter);
+}
+
+std::optional<bool> ContaminationWatch::ask(double own, const ContaminationLimit& limit) {
   const auto use = begun_ ? read_cpu_use(mask_, root_) : fail(ErrorKind::system, "", "nothing is watched");
   if (!use) return std::nullopt;
   whole_ = disturbance(begun_->use, *use, own - begun_->own, limit_);
-  const Disturbance found = disturbance(last_.use, *use, own - last_.own, limit_);
+  const Disturbance found = disturbance(last_.use, *use, own - last_.own, limit);
   if (found.is_contaminated) last_ = {*use, own};
   return found.is_contaminated;
 }

@@ -195,6 +195,12 @@ TEST(Command, AnExportedAddressThatIsWrongFailsProgramsThatMeetByIt) {
             "MASTER_ADDR=x: the name can't be resolved (no such name), seen from a; rank 0 is on a");
   EXPECT_EQ(findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "MASTER_ADDR", "", -1}}));
   EXPECT_NE(findings[0].remedy.find("export MASTER_ADDR=a"), std::string::npos);
+  MadeCase silent(command(), {{"imports", "torch"}});
+  silent.rank("a", std::optional<Observation>()).rank("b", {{"status", "0"}, wrong});
+  const auto of_the_others = silent.judge().findings;
+  ASSERT_EQ(of_the_others.size(), 1u);
+  EXPECT_EQ(of_the_others[0].reason,
+            "MASTER_ADDR=x: the name can't be resolved (no such name), seen from b; rank 0 is on a");
 }
 
 TEST(Command, AnExportedAddressOfAnotherNodeOfTheJobIsNoted) {

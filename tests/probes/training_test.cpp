@@ -153,6 +153,15 @@ TEST(TrainingJudge, StepsThatAreTooLongAreNoRanksFault) {
   EXPECT_EQ(diverged("0.4", "2.306 2.306 0").findings.at(0).culprits.at(0).name, "rank 1");
 }
 
+TEST(TrainingJudge, WhatFollowsAfterATrainingThatDivergesIsNotReported) {
+  MadeCase made(probe(), {{"learning_rate", "0.4"}});
+  made.rank("a", with({{"grown", "2.306 5417 2"}, {"reference.off", "4 7 8"}, {"checkpoint.writer", "5"}}))
+      .rank("b", {{"not_finite.own", "3"}, {"same_order", "2"}});
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u) << judgement.findings[1].reason;
+  EXPECT_TRUE(judgement.findings[0].reason.starts_with("the training diverges")) << judgement.findings[0].reason;
+}
+
 TEST(TrainingJudge, ACheckpointOfSomebodyElse) {
   expect_finding(judged(with({{"checkpoint.writer", "5"}})), Verdict::fail,
                  "the checkpoint is rank 5's, though rank 0 on nid001 wrote it");

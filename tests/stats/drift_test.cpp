@@ -201,6 +201,19 @@ TEST(Drift, WhatHappenedBeforeAndPassedIsNoChange) {
   EXPECT_GE(found, 975) << "of 1000";
 }
 
+/// One value has to be twice as far off as the furthest of those that passed.
+TEST(Drift, HowFarBeyondWhatHappenedBefore) {
+  std::mt19937_64 engine(9);
+  std::normal_distribution<double> normal;
+  std::vector<DriftPoint> past;
+  for (int run = 0; run < 40; ++run) past.push_back({100 + normal(engine), true});
+  past[20].value = 90;
+  EXPECT_FALSE(drift_of(past, 82, DriftSide::lower, {}));
+  EXPECT_TRUE(drift_of(past, 78, DriftSide::lower, {}));
+  past[20].value = 100;
+  EXPECT_TRUE(drift_of(past, 82, DriftSide::lower, {})) << "none was so far off";
+}
+
 TEST(Drift, ManyValuesAtOnceAskForMore) {
   EXPECT_EQ(drift_z(3.5, 1), 3.5);
   EXPECT_EQ(drift_z(3.5, 20), 3.5);

@@ -199,6 +199,50 @@ TEST(Sampler, AnAnswerCountsForTheBatchesThatWaitedForIt) {
   EXPECT_EQ(sampler.result().unwatched, 0);
 }
 
+TEST(Sampler, TheAnswerAfterTheLastBatchCountsForAllThatWaited) {
+  const double ones[] = {1, 1};
+  const double twos[] = {2, 2, 2, 2, 2, 2};
+  Sampler sampler({.interval = 1e-9, .least = 2, .cap = Seconds{1000}});
+  sampler.feed(ones, Seconds{2}, false);
+  sampler.feed(ones, Seconds{2}, false);
+  sampler.feed(twos, Seconds{6});
+  sampler.settle(std::nullopt);
+  EXPECT_EQ(sampler.result().unwatched, 6);
+  EXPECT_EQ(sampler.result().summary.max, 2.0);
+  sampler.settle(true);
+  EXPECT_EQ(sampler.result().contaminated.n, 6);
+  EXPECT_EQ(sampler.result().summary.n, 2);
+  EXPECT_EQ(sampler.result().summary.max, 1.0);
+  EXPECT_EQ(sampler.result().unwatched, 0);
+  EXPECT_FALSE(sampler.result().is_disturbed);
+}
+
+/// Where there was no time for more than the warm-up.
+TEST(Sampler, TheAnswerAfterTheLastBatchCountsForAWarmUp) {
+  const double ones[] = {1, 1};
+  Sampler unknown({.least = 2, .cap = Seconds{10}});
+  unknown.feed(ones, Seconds{10});
+  ASSERT_EQ(unknown.result().summary.n, 2);
+  EXPECT_EQ(unknown.result().unwatched, 2);
+  unknown.settle(true);
+  EXPECT_TRUE(unknown.result().is_disturbed);
+  EXPECT_EQ(unknown.result().contaminated.n, 2);
+  Sampler clean({.least = 2, .cap = Seconds{10}});
+  clean.feed(ones, Seconds{10}, false);
+  clean.settle(true);
+  EXPECT_EQ(clean.result().summary.n, 2) << "was answered before";
+  EXPECT_EQ(clean.result().unwatched, 0);
+}
+
+TEST(Sampler, APreciseReadingIsAsLongAsItHasToBe) {
+  const auto one = [](int) { return 1.0; };
+  const auto session = play({.cap = Seconds{100}, .least_time = Seconds{40}}, one, clean);
+  EXPECT_EQ(session.result.end, SamplingEnd::precise);
+  EXPECT_GE(session.result.taken.value, 40);
+  EXPECT_LT(session.result.taken.value, 80);
+  EXPECT_GT(session.result.summary.n, 30) << "all of them count";
+}
+
 TEST(Sampler, WhatIsNoNumberIsTakenAndNotKept) {
   const auto session = play(
       {.most = 20, .cap = Seconds{1e6}}, [](int) { return std::nan(""); }, clean);

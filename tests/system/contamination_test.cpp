@@ -1,5 +1,6 @@
 #include "system/contamination.hpp"
 
+#include <chrono>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -124,6 +125,21 @@ TEST(ContaminationWatch, WaitsUntilItCanTell) {
   for (const double until = monotonic_seconds() + 30; !answer && monotonic_seconds() < until; std::this_thread::yield())
     answer = watch.ask(0);
   EXPECT_EQ(answer, true) << "what was too short then counts now";
+}
+
+TEST(ContaminationWatch, TheLastAnswerIsForTwoTicks) {
+  Node node;
+  node.busy(100);
+  const ContaminationLimit limit{.window = 1000, .tick = 0.01};
+  ContaminationWatch watch(mask("0"), 0, node.root(), limit);
+  ContaminationWatch quiet(mask("0"), 0, node.root(), limit);
+  ContaminationWatch sudden(mask("0"), 0, node.root(), {.window = 1000, .tick = 500});
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  EXPECT_EQ(quiet.ask_last(0), false);
+  node.busy(103);
+  EXPECT_EQ(watch.ask(0), std::nullopt);
+  EXPECT_EQ(watch.ask_last(0), true);
+  EXPECT_EQ(sudden.ask_last(0), std::nullopt) << "less than two ticks";
 }
 
 TEST(ContaminationWatch, ANodeWithoutCountersIsNeverJudged) {

@@ -84,6 +84,8 @@ class Operations {
       if (count <= 0) break;
       if (auto done = batch(count, sampler); !done) return tl::unexpected(done.error());
     }
+    if (auto settled = settle({answer(true)}, monotonic_seconds(), sampler); !settled)
+      return tl::unexpected(settled.error());
     Measured measured;
     measured.operations = done_;
     if (with_.comm.rank() == 0) name_slowest(measured);
@@ -140,12 +142,19 @@ class Operations {
       if (!summed) return summed;
       ++done_;
     }
-    const auto own = with_.watch == nullptr ? std::nullopt : with_.own_s();
-    mine.push_back(flag_of(own ? with_.watch->ask(*own) : std::nullopt));
+    mine.push_back(answer(false));
     return settle(mine, begun, sampler);
   }
 
-  /// Rank 0 finds the slowest of each operation and sends it to all, with the result of the batch.
+  /// Of this rank's watch, since its last answer.
+  [[nodiscard]] double answer(bool is_last) {
+    const auto own = with_.watch == nullptr ? std::nullopt : with_.own_s();
+    if (!own) return unknown;
+    return flag_of(is_last ? with_.watch->ask_last(*own) : with_.watch->ask(*own));
+  }
+
+  /// Rank 0 finds the slowest of each operation and sends it to all, with the result of the batch. Without operations,
+  /// after the last batch, the answers count for all samples that have none.
   [[nodiscard]] Result<void> settle(const Report& mine, double begun, Sampler& sampler) {
     auto reports = with_.comm.gather(std::as_bytes(std::span(mine)), 0);
     if (!reports) return tl::unexpected(reports.error());
@@ -183,10 +192,13 @@ class Operations {
     if (!is_whole) std::fill(slowest.begin(), slowest.end(), std::numeric_limits<double>::quiet_NaN());
     const double flag = is_any_bad ? contaminated : is_any_unknown ? unknown : clean;
     for (const int rank : who) ++times_slowest_[rank];
-    word[slowest.size()] = sampler.is_warming() ? 1 : 0;
+    word[slowest.size()] = sampler.is_warming() && !slowest.empty() ? 1 : 0;
     word[slowest.size() + 1] = flag;
-    const std::optional<bool> answer = flag == unknown ? std::nullopt : std::optional(flag == contaminated);
-    sampler.feed(slowest, Seconds{monotonic_seconds() - begun}, answer);
+    const std::optional<bool> is_bad = flag == unknown ? std::nullopt : std::optional(flag == contaminated);
+    if (slowest.empty())
+      sampler.settle(is_bad);
+    else
+      sampler.feed(slowest, Seconds{monotonic_seconds() - begun}, is_bad);
   }
 
   void name_slowest(Measured& measured) const {

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int times_alone = 3;
 constexpr int least_alone = 64 * times_alone;  ///< readings of the first look that are made whatever time they take
+constexpr Seconds least_alone_time{0.06};      ///< of such a reading
 constexpr int most_reported = 64;              // wrong readings of one rank
 
 /// One rank's part of a case.
@@ -104,7 +105,7 @@ class Part {
   [[nodiscard]] Result<void> one(int peer, PairRole role, const Task& task, bool is_alone) {
     const LinkClass link = class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
     const auto before = task.kind == Kind::latency ? Traffic() : read_traffic();
-    auto measured = measure(with_, peer, role, task, goal_);
+    auto measured = measure(with_, peer, role, task, is_alone ? goal_alone() : goal_);
     if (!measured) return tl::unexpected(measured.error());
     const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
     if (link == LinkClass::network) over_network_ += moved;
@@ -122,6 +123,14 @@ class Part {
     if (role == PairRole::first)
       keep(peer, task, measured->sampled, {{link_label(link), std::string(to_string(link))}, {"size", size}}, is_alone);
     return {};
+  }
+
+  /// Long enough to notice others who use the CPUs: what is slow alone is named.
+  [[nodiscard]] SamplingGoal goal_alone() const {
+    SamplingGoal goal = goal_;
+    goal.least_time = least_alone_time;
+    goal.cap.value = std::max(goal.cap.value, 2 * least_alone_time.value);
+    return goal;
   }
 
   /// Hardware shared by CPUs does not describe the path between GPUs.
