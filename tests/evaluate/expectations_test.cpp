@@ -1,5 +1,6 @@
 // Expectations against readings: sentences, absence, items, rows.
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
@@ -750,6 +751,31 @@ TEST(Rows, ABoundOfItsOwnForEachLinkHasNoCommonEnd) {
   EXPECT_EQ(result.metrics[0].bounds[0].least, std::nullopt);
   EXPECT_EQ(result.metrics[0].bounds[0].verdict, Verdict::pass);
   EXPECT_EQ(result.metrics[0].readings[1].peer, 2);
+}
+
+TEST(Rows, ABoundThatIsNoNumberHasNoEnds) {
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 152}).expect_reference("busbw", std::nan(""));
+  const auto result = fixture.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  ASSERT_FALSE(result.items.empty());
+  ASSERT_EQ(result.items[0].bounds.size(), 1u);
+  EXPECT_EQ(result.items[0].bounds[0].least, std::nullopt);
+}
+
+TEST(Rows, OnlyANodeIsFoundByItsName) {
+  const auto verdicts = [](Culprit culprit) {
+    CaseFixture fixture;
+    message.findings = {{Verdict::fail, "is wrong", {std::move(culprit)}, "correct it"}};
+    std::vector<Verdict> all;
+    for (const NodeRow& row : fixture.result().node_rows) all.push_back(row.verdict);
+    return all;
+  };
+  const std::vector<Verdict> of_none{Verdict::unmeasured, Verdict::unmeasured};
+  EXPECT_EQ(verdicts({CulpritKind::node, "nid002", "", -1}).at(1), Verdict::fail);
+  EXPECT_EQ(verdicts({CulpritKind::device, "GPU 1", "nid002", -1}).at(1), Verdict::fail);
+  EXPECT_EQ(verdicts({CulpritKind::node, "blade 7", "nid002", -1}).at(1), Verdict::fail);
+  EXPECT_EQ(verdicts({CulpritKind::setting, "nid002", "", -1}), of_none) << "a variable of that name";
 }
 
 TEST(Rows, BeyondSoManyReadingsOnlyTheRowsAreLeft) {

@@ -1,5 +1,6 @@
 // Values against those of earlier runs of the same node, device or link.
 #include <gtest/gtest.h>
+#include <span>
 
 #include "case_fixture.hpp"
 #include "evaluate/past_items.hpp"
@@ -107,11 +108,12 @@ TEST(HistoryBound, ALevelThatAVirtualMachineHadPasses) {
 }
 
 constexpr MetricSpec error_metrics[] = {{"errors", "1/s", Better::neither, "", false, false, 10}};
+constexpr MetricSpec rare_error_metrics[] = {{"errors", "1/s", Better::neither, "", false, false, 0.5}};
 
 /// Ten earlier runs with such a rate on nid001, and one of now; no check asks for history.
-CaseResult with_errors(double earlier, double now, int runs = 10) {
+CaseResult with_errors(double earlier, double now, int runs = 10, std::span<const MetricSpec> metrics = error_metrics) {
   PastScene fixture(2, 1);
-  fixture.probe.metrics = error_metrics;
+  fixture.probe.metrics = metrics;
   message.evidence = {"all met"};
   fixture.past.add({"scene%00000001", "1 rank per node", "", "errors", {}, {ItemKind::node, "nid001", "", ""}},
                    std::vector<DriftPoint>(static_cast<std::size_t>(runs), {earlier, true}));
@@ -132,6 +134,15 @@ TEST(HistoryBound, ARateOfErrorsIsJudgedUnasked) {
   const auto fewer = with_errors(0, 200, 4);
   EXPECT_EQ(fewer.verdict, Verdict::pass) << fewer.reason;
   EXPECT_TRUE(fewer.notes.empty()) << "nobody asked";
+}
+
+TEST(HistoryBound, ARateOfErrorsHasNoDetectionLimit) {
+  for (const std::span<const MetricSpec> metrics : {std::span(error_metrics), std::span(rare_error_metrics)}) {
+    const auto result = with_errors(30, 299, 10, metrics);
+    EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+    EXPECT_TRUE(has(result.reason, "(history)")) << result.reason;
+    EXPECT_FALSE(has(result.reason, "one worse by")) << result.reason;
+  }
 }
 
 /// One in so many series is off by chance, wherever in the run it is judged.
