@@ -210,6 +210,7 @@ TEST(PeersBins, TwoGradesAreToldFromOneAndFromAFewSlowItems) {
   EXPECT_GT(*bound, 84);
   EXPECT_LT(*bound, 97);
   EXPECT_FALSE(between_bins(std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2})) << "too few to tell";
+  EXPECT_FALSE(between_bins(std::vector<double>(50, 0.0))) << "no gap";
 }
 
 TEST(SameValue, ComparesSizesAndTimesByValue) {

@@ -314,6 +314,21 @@ TEST(Culprits, OneHealthyPairInTenIsEnoughToSeeTwoSlowNodes) {
   EXPECT_EQ(names(decode_culprits(samples)), "node 1; node 3");
 }
 
+/// Its score both ways is above the bound, too.
+TEST(Culprits, ASenderIsNotNamedAsANode) {
+  for (const PartKind kind : {PartKind::sender, PartKind::receiver})
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      Random random(seed);
+      const Machine machine = machine_of(64, {fault_of(kind, 1, 0.1)});
+      std::vector<LinkSample> samples;
+      for (int round = 0; round < 3; ++round)
+        simulated::measure_round(machine, simulated::random_matching(64, random), round, random, samples);
+      const auto named = names(decode_culprits(samples));
+      for (const PartKind other : {PartKind::node, kind == PartKind::sender ? PartKind::receiver : PartKind::sender})
+        EXPECT_EQ(named.find(name_of(other)), std::string::npos) << named << ", seed " << seed;
+    }
+}
+
 TEST(Culprits, AUnitNamedAsSenderAndAsReceiverIsANode) {
   Random random(1);
   const Machine machine =
