@@ -11,10 +11,12 @@
 #include "device/device_models.hpp"
 #include "device/gpu_backend.hpp"
 #include "device/machine.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/node_ranks.hpp"
 #include "measure/rank_gpus.hpp"
 #include "measure/transport.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 #include "system/this_machine.hpp"
 
@@ -318,8 +320,8 @@ void GpuData::add_overlooked(Observation& seen) const {
   const GpuPlace own = own_place();
   for (const OverlookedFailure& one : runtime_->gpus->overlooked())
     if (one.device == device_)
-      seen.facts.push_back({one.is_lack ? "call_lacked" : "call_failed",
-                            fmt::format("{} {}", own.is_known ? to_string(own.address) : "-", one.what)});
+      seen.facts.push_back(to_fact(one.is_lack ? "call_lacked" : "call_failed",
+                                   gpu_copy::AboutGpu{own.is_known ? to_string(own.address) : "-", one.what}));
 }
 
 void GpuData::announce(Observation& seen) const {

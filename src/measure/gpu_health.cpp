@@ -12,8 +12,10 @@
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/driver_errors.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/gpu_link_errors.hpp"
 #include "measure/load_watch.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 #include "stats/stats.hpp"
 
@@ -81,13 +83,10 @@ Counter counter_of(const std::string& key, std::string& words) {
 double replay_budget(const Observation& seen, const std::string& address) {
   double in_use = 0;
   double able = 0;
-  for (const Fact& fact : seen.facts) {
-    const auto words = split(fact.value, ' ');
-    if (fact.key == "link_in_use" && words.size() == 5 && words[0] == address)
-      in_use = pcie_speed(std::atoi(words[1].c_str())) * std::atof(words[3].c_str());
-    if (fact.key == "link_able" && words.size() == 3 && words[0] == address)
-      able = std::atof(words[1].c_str()) * std::atof(words[2].c_str());
-  }
+  for (const LinkInUse& link : facts_of<LinkInUse>(seen, "link_in_use"))
+    if (link.address == address) in_use = pcie_speed(link.generation) * link.width;
+  for (const LinkAble& link : facts_of<LinkAble>(seen, "link_able"))
+    if (link.address == address) able = link.speed * link.lanes;
   const double rate = in_use > 0 ? in_use : able > 0 ? able : 8.0 * 16;
   return std::ceil(rate * 1e9 * 1e-12 * std::max(seconds_watched(seen, address), 60.0));
 }
@@ -103,17 +102,16 @@ std::vector<double> corrected_rates(const CaseView& view) {
   std::map<std::pair<int, std::string>, double> of_gpus;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
-    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {
-      std::string text = fact.value;
-      const std::string address = take_word(text);
-      const std::pair gpu(view.ranks[i].node_index, whole_of(address));
-      if (fact.key == "watched") of_gpus.emplace(gpu, 0);
-      if (fact.key != "grew" || !is_of_corrected(take_word(text))) continue;
-      const double before = std::strtod(take_word(text).c_str(), nullptr);
-      const double seconds = seconds_watched(*seen, address);
-      double& rate = of_gpus[gpu];
-      if (seconds <= 0) continue;
-      rate = std::max(rate, rate_over(seconds, std::strtod(text.c_str(), nullptr) - before));
+    if (seen == nullptr) continue;
+    const auto rate_of = [&](const std::string& address) -> double& {
+      return of_gpus[{view.ranks[i].node_index, whole_of(address)}];
+    };
+    for (const WatchedTime& one : facts_of<WatchedTime>(*seen, "watched")) rate_of(one.address);
+    for (const CounterGrowth& one : facts_of<CounterGrowth>(*seen, "grew")) {
+      if (!is_of_corrected(one.counter)) continue;
+      double& rate = rate_of(one.address);
+      const double seconds = seconds_watched(*seen, one.address);
+      if (seconds > 0) rate = std::max(rate, rate_over(seconds, grown(one)));
     }
   }
   std::vector<double> rates;
@@ -131,23 +129,19 @@ struct Rates {
 std::set<std::pair<int, std::string>> gpus_with_xgmi_errors(const CaseView& view) {
   std::set<std::pair<int, std::string>> gpus;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i)
-    for (const Fact& fact : view.observed[i] == nullptr ? std::vector<Fact>() : view.observed[i]->facts) {
-      std::string text = fact.value;
-      const std::string address = take_word(text);
-      if (fact.key == "grew" && is_of_xgmi(take_word(text))) gpus.emplace(view.ranks[i].node_index, address);
-    }
+    if (view.observed[i] != nullptr)
+      for (const CounterGrowth& one : facts_of<CounterGrowth>(*view.observed[i], "grew"))
+        if (is_of_xgmi(one.counter)) gpus.emplace(view.ranks[i].node_index, one.address);
   return gpus;
 }
 
 /// Which link it can be: one to a GPU that counted errors, too, where there is such a one.
 std::string suspected_links(const Observation& seen, const Gpu& gpu, const Rates& rates) {
   std::vector<std::string> all, alike;
-  for (const Fact& fact : seen.facts) {
-    std::string text = printable_line(fact.value, 80);
-    if (fact.key != "xgmi_peer" || take_word(text) != gpu.address) continue;
-    if (is_in(text, all)) continue;
-    all.push_back(text);
-    if (rates.with_xgmi_errors.count({gpu.place.node_index, text}) != 0) alike.push_back(text);
+  for (const auto& [address, peer] : facts_of<AboutGpu>(seen, "xgmi_peer")) {
+    if (address != gpu.address || is_in(peer, all)) continue;
+    all.push_back(peer);
+    if (rates.with_xgmi_errors.count({gpu.place.node_index, peer}) != 0) alike.push_back(peer);
   }
   if (all.empty()) return {};
   return fmt::format("; the kernel counts them for all its links, which lead to {}{}", human_list(all, 8),
@@ -175,12 +169,11 @@ std::string remedy_for_links(const Gpu& gpu) {
                      gpu.place.host);
 }
 
-/// `key before after`
-void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const Rates& rates,
+void judge_growth(const Observation& seen, const Gpu& gpu, const CounterGrowth& growth, const Rates& rates,
                   std::vector<Finding>& findings) {
-  const std::string key = take_word(text);
-  const double before = std::strtod(take_word(text).c_str(), nullptr);
-  const double grown = std::strtod(text.c_str(), nullptr) - before;
+  const std::string& key = growth.counter;
+  const auto before = static_cast<double>(growth.before);
+  const double grown = gpu_copy::grown(growth);
   std::string words;
   const Counter counter = counter_of(key, words);
   const bool is_flood = key == "pcie_replays" && grown > replay_budget(seen, gpu.address);
@@ -230,22 +223,15 @@ void judge_throttling(const Gpu& gpu, const std::string& reasons, std::vector<Fi
                                        gpu.place.host)));
 }
 
-/// `generation able width able`, with the GPU busy.
-void judge_link_in_use(const Gpu& gpu, const std::string& text, std::vector<Finding>& findings) {
-  const auto words = split(text, ' ');
-  if (words.size() != 4) return;
+void judge_link_in_use(const Gpu& gpu, const LinkInUse& link, std::vector<Finding>& findings) {
   // What goes another way leaves this link asleep.
   if (const std::string model = gpu.named.model_of(gpu.address); !model.empty())
     if (const DeviceModel* known = find_device_model(model); known != nullptr && known->host > 0) return;
-  const int generation = std::atoi(words[0].c_str());
-  const int able = std::atoi(words[1].c_str());
-  const int width = std::atoi(words[2].c_str());
-  const int width_able = std::atoi(words[3].c_str());
-  if (generation >= able && width >= width_able) return;
+  if (link.generation >= link.generation_able && link.width >= link.width_able) return;
   findings.push_back(
       about(gpu, Verdict::fail,
-            fmt::format("has its PCIe link at generation {} x{} under load, generation {} x{} is possible", generation,
-                        width, able, width_able),
+            fmt::format("has its PCIe link at generation {} x{} under load, generation {} x{} is possible",
+                        link.generation, link.width, link.generation_able, link.width_able),
             "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced"));
 }
 
@@ -284,15 +270,20 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
   for (const Fact& fact : seen.facts) {
-    std::string text = printable_line(fact.value);
-    const Gpu gpu{place, named, take_word(text)};
-    if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
+    const auto about_gpu = read_fact<AboutGpu>(fact.value);
+    if (!about_gpu) continue;
+    const Gpu gpu{place, named, about_gpu->address};
+    const std::string& text = about_gpu->words;
+    if (fact.key == "grew")
+      if (const auto growth = read_fact<CounterGrowth>(fact.value)) judge_growth(seen, gpu, *growth, rates, findings);
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
-    if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
+    if (fact.key == "link_in_use")
+      if (const auto link = read_fact<LinkInUse>(fact.value)) judge_link_in_use(gpu, *link, findings);
     if (fact.key == "others" && seen_others.insert({place.node_index, fact.value}).second)
       judge_others(view, gpu, text, findings);
-    if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
-      judge_xid(gpu, std::atoi(text.c_str()), findings);
+    if (fact.key == "xid")
+      if (const auto xid = read_fact<XidReported>(fact.value); xid && xids.insert({gpu.address, xid->number}).second)
+        judge_xid(gpu, xid->number, findings);
     if (fact.key == "link_down")
       findings.push_back(about(gpu, Verdict::fail, fmt::format("lost {} under load", text),
                                fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "
@@ -324,11 +315,8 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
 }  // namespace
 
 bool is_shared_with_others(const Observation& seen) {
-  return std::any_of(seen.facts.begin(), seen.facts.end(), [](const Fact& fact) {
-    std::string text = fact.value;
-    static_cast<void>(take_word(text));
-    return fact.key == "others" && !strangers(text).empty();
-  });
+  return std::ranges::any_of(facts_of<AboutGpu>(seen, "others"),
+                             [](const AboutGpu& fact) { return !strangers(fact.words).empty(); });
 }
 
 bool is_well(const ProbeJudgement& judgement) {

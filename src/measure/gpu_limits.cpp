@@ -7,7 +7,9 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/gpu_remedies.hpp"
+#include "model/fact_fields.hpp"
 
 namespace muster::gpu_copy {
 
@@ -15,11 +17,8 @@ namespace {
 
 /// Of the way of a GPU to its host, by the fact `host_way`.
 std::string way_of(const Observation& seen, const std::string& address) {
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "host_way") continue;
-    std::string text = printable_line(fact.value, 100);
-    if (take_word(text) == address) return text;
-  }
+  for (const AboutGpu& fact : facts_of<AboutGpu>(seen, "host_way"))
+    if (fact.address == address) return fact.words;
   return "PCIe";
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>
 
+#include "base/number.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/node_gpus.hpp"
+#include "model/fact_fields.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
@@ -48,10 +50,8 @@ std::string why_too_many(const LinkLimit& limit, double per_second, const LinkRa
 }  // namespace
 
 double seconds_watched(const Observation& seen, const std::string& address) {
-  for (const Fact& fact : seen.facts) {
-    std::string text = fact.value;
-    if (fact.key == "watched" && take_word(text) == address) return std::strtod(text.c_str(), nullptr);
-  }
+  for (const WatchedTime& one : facts_of<WatchedTime>(seen, "watched"))
+    if (one.address == address) return one.seconds;
   return 0;
 }
 
@@ -61,17 +61,14 @@ double rate_over(double seconds, double count) {
 
 LinkRates link_rates(const CaseView& view) {
   LinkRates rates;
-  for (const Observation* seen : view.observed)
-    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {
-      std::string text = fact.value;
-      const std::string address = take_word(text);
-      if (fact.key == "links_watched") rates.links += std::strtoul(text.c_str(), nullptr, 10);
-      const std::string key = fact.key == "grew" ? take_word(text) : std::string();
-      const double seconds = seconds_watched(*seen, address);
-      if (!key.starts_with("nvlink_") || seconds <= 0) continue;
-      const double before = std::strtod(take_word(text).c_str(), nullptr);
-      rates.by_counter[counter_of_link(key)].push_back(rate_over(seconds, std::strtod(text.c_str(), nullptr) - before));
-    }
+  for (const Observation* seen : view.observed) {
+    if (seen == nullptr) continue;
+    for (const AboutGpu& fact : facts_of<AboutGpu>(*seen, "links_watched"))
+      rates.links += leading_number<std::size_t>(fact.words).value_or(0);
+    for (const CounterGrowth& one : facts_of<CounterGrowth>(*seen, "grew"))
+      if (const double seconds = seconds_watched(*seen, one.address); one.counter.starts_with("nvlink_") && seconds > 0)
+        rates.by_counter[counter_of_link(one.counter)].push_back(rate_over(seconds, grown(one)));
+  }
   rates.links = std::min<std::size_t>(rates.links, 1'000'000);
   for (auto& [key, of_links] : rates.by_counter) of_links.resize(std::max(rates.links, of_links.size()), 0);
   return rates;
@@ -90,11 +87,9 @@ LinkExcess excess_of_link(const std::string& key, double grown, double per_secon
 
 std::string symbol_ber(const Observation& seen, const std::string& address, const std::string& key) {
   const auto dot = key.find('.');
-  for (const Fact& fact : seen.facts) {
-    std::string text = fact.value;
-    if (fact.key != "symbol_ber" || dot == key.npos || take_word(text) != address) continue;
-    if (take_word(text) == key.substr(dot + 1)) return fmt::format(", symbol BER {}", text);
-  }
+  if (dot == key.npos) return {};
+  for (const SymbolErrorRate& one : facts_of<SymbolErrorRate>(seen, "symbol_ber"))
+    if (one.address == address && one.link == key.substr(dot + 1)) return fmt::format(", symbol BER {}", one.rate);
   return {};
 }
 

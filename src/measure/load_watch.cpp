@@ -11,7 +11,9 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/gpu_link_errors.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 #include "stats/stats.hpp"
 
@@ -123,7 +125,7 @@ bool is_of_xgmi(std::string_view key) {
 namespace {
 
 void add_xids(const WatchedGpu& gpu, const std::vector<int>& xids, Observation& seen) {
-  for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
+  for (const int xid : xids) seen.facts.push_back(to_fact("xid", XidReported{gpu.address, xid}));
 }
 
 /// What the PCIe link can do, `GT/s lanes`, for the number of replays that it may have; not to be judged: it may sleep.
@@ -134,13 +136,13 @@ void add_link_able(const WatchedGpu& gpu, const GpuHealth::Values& after, Observ
     speed = gpu.device->links[0].speed_able;
     width = gpu.device->links[0].width_able;
   }
-  if (speed > 0 && width > 0) seen.facts.push_back({"link_able", fmt::format("{} {} {}", gpu.address, speed, width)});
+  if (speed > 0 && width > 0) seen.facts.push_back(to_fact("link_able", LinkAble{gpu.address, speed, width}));
 }
 
 void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observation& seen) {
   add_link_able(gpu, after, seen);
   const auto note = [&](const char* key, const std::string& text) {
-    seen.facts.push_back({key, gpu.address + " " + text});
+    seen.facts.push_back(to_fact(key, AboutGpu{gpu.address, text}));
   };
   for (const auto& [key, value] : after) {
     const bool is_of_link = key.starts_with("nvlink_") && key.find('.') != key.npos;
@@ -148,7 +150,8 @@ void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observat
     if (key == "nvlinks_down")
       for (const std::string& link : without(value, before)) note("link_down", "NVLink " + link);
     if (key == "nvlinks_up") note("links_watched", value);
-    if (key.starts_with("nvlink_symbol_ber.")) note("symbol_ber", key.substr(key.find('.') + 1) + " " + value);
+    if (key.starts_with("nvlink_symbol_ber."))
+      seen.facts.push_back(to_fact("symbol_ber", SymbolErrorRate{gpu.address, key.substr(key.find('.') + 1), value}));
     if (key == "row_remap_pending" || key == "row_remap_failed" || key == "page_retirement_pending") {
       if (value == "yes" && before != "yes") note("became", key);
       continue;
@@ -159,11 +162,11 @@ void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observat
     if (!is_counter(key) || was.size() != is.size()) continue;
     for (std::size_t i = 0; i < is.size(); ++i)
       if (is[i] > was[i])
-        note("grew", fmt::format("{}{} {} {}", key,
-                                 is.size() == 1 ? ""
-                                 : i == 0       ? "_uncorrected"
-                                                : "_corrected",
-                                 was[i], is[i]));
+        seen.facts.push_back(to_fact("grew", CounterGrowth{gpu.address,
+                                                           key + (is.size() == 1 ? ""
+                                                                  : i == 0       ? "_uncorrected"
+                                                                                 : "_corrected"),
+                                                           was[i], is[i]}));
     if (is_of_xgmi(key) && is != was)
       for (const PeerLink& link : gpu.device->peers)
         if (link.kind == "xgmi" && link.up > 0) note("xgmi_peer", to_string(link.to));
@@ -178,9 +181,9 @@ void add_lost_links(const WatchedGpu& gpu, const GpuHealth::Values& after, const
     return health.look(*gpu.device);
   });
   for (const std::string& link : lost.down)
-    seen.facts.push_back({"link_down", fmt::format("{} xGMI link {}", gpu.address, link)});
+    seen.facts.push_back(to_fact("link_down", AboutGpu{gpu.address, "xGMI link " + link}));
   for (const std::string& link : lost.inactive)
-    seen.facts.push_back({"link_inactive", fmt::format("{} xGMI link {}", gpu.address, link)});
+    seen.facts.push_back(to_fact("link_inactive", AboutGpu{gpu.address, "xGMI link " + link}));
 }
 
 }  // namespace
@@ -195,12 +198,12 @@ void CounterWatch::end(Observation& seen) const {
   if (gpu_.before.empty()) return;
   recorder_.step("health after the load");
   const auto after = health_.look(*gpu_.device);
-  seen.facts.push_back({"tested", fmt::format("{} {} {}", gpu_.address,
-                                              gpu_.device->uuid.empty() ? "-" : gpu_.device->uuid, gpu_.device->name)});
+  seen.facts.push_back(to_fact(
+      "tested", TestedGpu{gpu_.address, gpu_.device->uuid.empty() ? "-" : gpu_.device->uuid, gpu_.device->name}));
   // Also of a GPU of which nothing else is known any more.
   add_xids(gpu_, health_.xids(*gpu_.device), seen);
   if (after.empty()) return;
-  seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu_.address, monotonic_seconds() - gpu_.began)});
+  seen.facts.push_back(to_fact("watched", WatchedTime{gpu_.address, monotonic_seconds() - gpu_.began}));
   add_changes(gpu_, after, seen);
   add_lost_links(gpu_, after, health_, recorder_, seen);
 }
@@ -254,15 +257,18 @@ void LoadWatch::add_corrected(const WatchedGpu& gpu, const GpuHealth::Values& af
 
 void LoadWatch::add_load(const WatchedGpu& gpu, Observation& seen) const {
   if (const std::string reasons = reported(gpu.during, "throttled_by"); !reasons.empty())
-    seen.facts.push_back({"throttled", gpu.address + " " + reasons});
-  const auto number = [&](const char* name) { return reported(gpu.during, name); };
+    seen.facts.push_back(to_fact("throttled", AboutGpu{gpu.address, reasons}));
+  const auto number = [&](const char* name) { return parse_number<int>(reported(gpu.during, name)); };
   // Where the other end is not visible, a link may be as wide as its slot.
   const auto& links = gpu.device->links;
   const bool is_width_open = links.empty() || links[0].is_one_ended;
-  if (!number("pcie_generation").empty())
-    seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
-                                                     number("pcie_generation_able"), number("pcie_width"),
-                                                     number(is_width_open ? "pcie_width" : "pcie_width_able"))});
+  const auto generation = number("pcie_generation");
+  const auto generation_able = number("pcie_generation_able");
+  const auto width = number("pcie_width");
+  const auto width_able = is_width_open ? width : number("pcie_width_able");
+  if (generation && generation_able && width && width_able)
+    seen.facts.push_back(
+        to_fact("link_in_use", LinkInUse{gpu.address, *generation, *generation_able, *width, *width_able}));
 }
 
 void LoadWatch::end(Observation& seen, const Schedule& schedule) {
@@ -270,7 +276,7 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
   for (const SeenGpu& gpu : node_.seen)
     for (const OverlookedFailure& one : gpu.gpus->overlooked())
       if (const std::string address = address_of(gpu); one.device == gpu.device && tested.count(address) != 0)
-        seen.facts.push_back({one.is_lack ? "call_lacked" : "call_failed", fmt::format("{} {}", address, one.what)});
+        seen.facts.push_back(to_fact(one.is_lack ? "call_lacked" : "call_failed", AboutGpu{address, one.what}));
   std::set<std::string> wholes;
   for (const auto& one : tested) wholes.insert(whole_of(one.first));
   for (auto& [key, gpu] : watched_) {
@@ -284,7 +290,7 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
     if (gpu.before.empty() || after.empty()) continue;
     if (is_reported) {
       const double seconds = monotonic_seconds() - gpu.began;
-      seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
+      seen.facts.push_back(to_fact("watched", WatchedTime{gpu.address, seconds}));
       add_changes(gpu, after, seen);
       add_lost_links(gpu, after, health_, context_.recorder, seen);
       add_corrected(gpu, after, seconds, wholes.size() == 1, seen);
@@ -295,10 +301,10 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
     std::string others = all_processes(reported(gpu.before, "processes"), {});
     if (!reported(after, "lists_this_process").empty())
       others = all_processes(all_processes(others, reported(gpu.during, "processes")), reported(after, "processes"));
-    if (!others.empty()) seen.facts.push_back({"others", gpu.address + " " + others});
+    if (!others.empty()) seen.facts.push_back(to_fact("others", AboutGpu{gpu.address, others}));
     for (const auto& [name, value] : gpu.device->values)
       if (name.rfind("process.", 0) == 0)
-        seen.facts.push_back({"others", fmt::format("{} {} {}", gpu.address, name.substr(8), value)});
+        seen.facts.push_back(to_fact("others", AboutGpu{gpu.address, fmt::format("{} {}", name.substr(8), value)}));
   }
   watched_.clear();
 }

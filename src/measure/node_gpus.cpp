@@ -9,8 +9,10 @@
 #include "base/lists.hpp"
 #include "base/text.hpp"
 #include "device/gpu_backend.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/node_devices.hpp"
 #include "measure/rank_gpus.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 #include "system/this_machine.hpp"
 
@@ -68,7 +70,7 @@ void name_partitions(NodeGpus& node, const std::vector<std::size_t>& with_parts)
   }
   for (const auto& [gpu, count] : named.unknown)
     node.unknown_parts.push_back(
-        {"part_unknown", fmt::format("{} {} {}", to_string(gpu->address), count, gpu->partitions)});
+        to_fact("part_unknown", UnknownParts{to_string(gpu->address), static_cast<int>(count), gpu->partitions}));
 }
 
 }  // namespace
@@ -252,8 +254,8 @@ std::string whole_of(const std::string& address) {
 }
 
 Fact tested_fact(const SeenGpu& gpu) {
-  return {"tested", fmt::format("{} {} {}", address_of(gpu), gpu.about().uuid.empty() ? "-" : gpu.about().uuid,
-                                gpu.about().name)};
+  return to_fact("tested",
+                 TestedGpu{address_of(gpu), gpu.about().uuid.empty() ? "-" : gpu.about().uuid, gpu.about().name});
 }
 
 std::string TestedGpus::operator()(const std::string& address) const {
@@ -270,13 +272,10 @@ std::string TestedGpus::model_of(const std::string& whole) const {
 
 TestedGpus tested_by(const Observation& seen) {
   TestedGpus tested;
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "tested") continue;
-    std::string text = printable_line(fact.value, 200);
-    const std::string address = take_word(text);
-    tested.uuids[address] = take_word(text);
-    tested.models[address] = text;
-    tested.only = address;
+  for (const TestedGpu& gpu : facts_of<TestedGpu>(seen, "tested")) {
+    tested.uuids[gpu.address] = gpu.uuid;
+    tested.models[gpu.address] = gpu.model;
+    tested.only = gpu.address;
   }
   return tested;
 }

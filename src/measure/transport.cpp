@@ -6,6 +6,8 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/own_sockets.hpp"
+#include "measure/reading_facts.hpp"
+#include "model/fact_fields.hpp"
 
 namespace muster::p2p {
 
@@ -102,7 +104,7 @@ void Carriers::add(LinkClass link, const std::string& carrier, double bytes) {
 std::vector<Fact> Carriers::facts() const {
   std::vector<Fact> facts;
   for (const auto& [key, bytes] : bytes_)
-    facts.push_back({"transport", fmt::format("{} {} {:.3g} GB", to_string(key.first), key.second, bytes * 1e-9)});
+    facts.push_back(to_fact("transport", CarriedBytes{std::string(to_string(key.first)), key.second, bytes * 1e-9}));
   return facts;
 }
 

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "base/number.hpp"
 #include "base/text.hpp"
+#include "measure/reading_facts.hpp"
+#include "model/fact_fields.hpp"
 
 namespace muster::p2p {
 
@@ -15,13 +16,8 @@ namespace {
 void add_reported(std::span<const Observation* const> ranks, VerifiedTotals& totals) {
   for (const Observation* seen : ranks) {
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    for (const Fact& fact : seen->facts) {
-      const auto words = fact.key == "verified" ? split(fact.value, ' ') : std::vector<std::string>();
-      if (words.size() != 4) continue;
-      const auto compared = parse_number<std::uint64_t>(words[1]);
-      const auto all = parse_number<std::uint64_t>(words[3]);
-      if (compared && all) totals.add(printable_line(words[0], 20), *compared, *all);
-    }
+    for (const VerifiedCount& one : facts_of<VerifiedCount>(*seen, "verified"))
+      totals.add(printable_line(one.size, 20), one.compared, one.all);
   }
 }
 
@@ -37,7 +33,7 @@ void VerifiedTotals::add(const std::string& size, std::uint64_t compared, std::u
 
 void VerifiedTotals::announce(Observation& seen) const {
   for (const OfSize& one : sizes_)
-    seen.facts.push_back({"verified", fmt::format("{} {} of {}", one.size, one.compared, one.all)});
+    seen.facts.push_back(to_fact("verified", VerifiedCount{one.size, one.compared, one.all}));
 }
 
 std::string VerifiedTotals::sentence(const VerifiedNoun& noun) const {

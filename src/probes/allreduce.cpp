@@ -11,6 +11,8 @@
 #include "measure/pair_verify.hpp"
 #include "measure/peak_bandwidth.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/allreduce/facts.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
 
@@ -178,10 +180,10 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   seen.readings.push_back({"skew", where, measured.skew});
   const std::string what = fmt::format("{} {}", where[1].second, size);
   if (measured.wrong)
-    seen.facts.push_back(
-        {"wrong", fmt::format("{} {} {} {} {} {:x} {} {} {}", where[1].second, size, measured.wrong->index,
-                              measured.wrong->expected, measured.wrong->got, measured.wrong->differing,
-                              measured.wrong->count, measured.wrong_sums, measured.looked)});
+    seen.facts.push_back(to_fact(
+        "wrong",
+        allreduce::WrongSum{where[1].second, size, measured.wrong->index, measured.wrong->expected, measured.wrong->got,
+                            measured.wrong->differing, measured.wrong->count, measured.wrong_sums, measured.looked}));
   if (measured.time.is_disturbed) seen.facts.push_back({"disturbed", what});
   if (measured.slowest >= 0)
     seen.facts.push_back({"slowest", fmt::format("{}: rank {} in {:.0f} % of {} operations", what, measured.slowest,

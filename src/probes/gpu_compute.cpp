@@ -8,8 +8,10 @@
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/load_watch.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/gpu_compute/bench.hpp"
 #include "probes/gpu_compute/judge.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
@@ -126,7 +128,7 @@ class ComputePart {
   [[nodiscard]] std::uint64_t seed() const { return static_cast<std::uint64_t>(context_.params.integer("seed")); }
 
   void fails(const SeenGpu& gpu, const Error& error) {
-    seen_.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(gpu), error.what)});
+    seen_.facts.push_back(to_fact("failed", gpu_copy::AboutGpu{gpu_copy::address_of(gpu), error.what}));
   }
 
   void multiply(const SeenGpu& gpu, bool is_one_of_several) {
@@ -138,7 +140,8 @@ class ComputePart {
     if (!made) return fails(gpu, made.error());
     gpu_compute::Bench& bench = **made;
     seen_.facts.push_back({"by", fmt::format("{} {}", address, bench.multiplier())});
-    if (!bench.no_blas().empty()) seen_.facts.push_back({"no_blas", fmt::format("{} {}", address, bench.no_blas())});
+    if (!bench.no_blas().empty())
+      seen_.facts.push_back(to_fact("no_blas", gpu_copy::AboutGpu{address, bench.no_blas()}));
     if (bench.do_launches_wait()) seen_.facts.push_back({"launches_wait", address});
     Labels where;
     if (is_one_of_several) where.emplace_back("device", address);

@@ -6,11 +6,14 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/load_watch.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/peak_bandwidth.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/gpu_copy/bench.hpp"
+#include "probes/gpu_copy/facts.hpp"
 #include "probes/gpu_copy/judge.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
@@ -130,8 +133,8 @@ class CopyPart {
     if (done) return;
     // Which of two it was is not known: only what is alone is given up.
     if (to == nullptr) dead_.insert(turn.gpu);
-    seen_.facts.push_back({"failed", fmt::format("{} {} {}", address_of(*gpu), to == nullptr ? "-" : address_of(*to),
-                                                 done.error().what)});
+    seen_.facts.push_back(to_fact(
+        "failed", gpu_copy::FailedCopy{address_of(*gpu), to == nullptr ? "-" : address_of(*to), done.error().what}));
   }
 
   /// -1: not known; NUMA domains of a machine that is made up are not here.
@@ -169,7 +172,7 @@ class CopyPart {
 
   void add_capable(const SeenGpu& gpu, const Labels& where) {
     const gpu_copy::HostWay way = gpu_copy::host_way(gpu, node_.known(gpu));
-    seen_.facts.push_back({"host_way", fmt::format("{} {}", address_of(gpu), way.kind)});
+    seen_.facts.push_back(to_fact("host_way", gpu_copy::AboutGpu{address_of(gpu), way.kind}));
     const double memory = gpu_copy::memory_rate(gpu);
     for (const char* by : {"engine", "kernel"}) {
       Labels labels = where;

@@ -8,10 +8,12 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/load_watch.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/pattern.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "model/fact_fields.hpp"
 #include "muster/probe.hpp"
 #include "probes/gpu_memory/judge.hpp"
 #include "stats/stats.hpp"
@@ -96,7 +98,8 @@ class Test {
 
   [[nodiscard]] Result<void> all(Observation& seen, const Labels& where) {
     if (auto taken = take(); !taken) return taken;
-    seen.facts.push_back({"covered", fmt::format("{} {} {}", gpu_copy::address_of(gpu_), bytes_, gpu_.about().memory)});
+    seen.facts.push_back(
+        to_fact("covered", gpu_copy::CoveredMemory{gpu_copy::address_of(gpu_), bytes_, gpu_.about().memory}));
     std::map<std::string_view, std::vector<double>> rates;
     const std::int64_t rounds = context_.params.integer("rounds");
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -227,13 +230,15 @@ class Test {
       if (reported[1 + 3 * i] < reported[1 + 3 * first]) first = i;
     }
     const std::uint64_t offset = reported[1 + 3 * first] * 8;
-    seen.facts.push_back(
-        {"wrong", fmt::format("{} {}{} wrong under pattern {}: {:#018x} instead of {:#018x} at address {:#x} "
-                              "({:#x} into the tested {}), wrong {}",
-                              gpu_copy::address_of(gpu_), kept < reported[0] ? "at least " : "",
-                              counted(words.size(), "word"), pattern.name, reported[3 + 3 * first],
-                              reported[2 + 3 * first], reinterpret_cast<std::uintptr_t>(memory_.get()) + offset, offset,
-                              format_bytes({bytes_}), bits_of(wrong))});
+    seen.facts.push_back(to_fact(
+        "wrong",
+        gpu_copy::AboutGpu{gpu_copy::address_of(gpu_),
+                           fmt::format("{}{} wrong under pattern {}: {:#018x} instead of {:#018x} at address {:#x} "
+                                       "({:#x} into the tested {}), wrong {}",
+                                       kept < reported[0] ? "at least " : "", counted(words.size(), "word"),
+                                       pattern.name, reported[3 + 3 * first], reported[2 + 3 * first],
+                                       reinterpret_cast<std::uintptr_t>(memory_.get()) + offset, offset,
+                                       format_bytes({bytes_}), bits_of(wrong))}));
   }
 
   RunContext& context_;
@@ -263,7 +268,7 @@ Result<Observation> run_gpu_memory(RunContext& context) {
     if (own.size() > 1) where.emplace_back("device", gpu_copy::address_of(*gpu));
     gpu_copy::add_model(*gpu, where);
     if (auto done = Test(context, health, *gpu).all(seen, where); !done)
-      seen.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(*gpu), done.error().what)});
+      seen.facts.push_back(to_fact("failed", gpu_copy::AboutGpu{gpu_copy::address_of(*gpu), done.error().what}));
   }
   health.end(seen, schedule);
   return seen;

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "measure/node_facts.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "probes/network_interfaces/selection.hpp"
 #include "stats/stats.hpp"
@@ -71,7 +72,10 @@ void add_counters(Observation& seen, const PortErrors& before, const PortErrors&
   for (const auto& [key, count] : after) {
     const auto then = before.find(key);
     const std::uint64_t grew = then != before.end() && count > then->second ? count - then->second : 0;
-    if (count > 0) seen.facts.push_back({"counter", to_text(Counted{key.first, key.second, count, grew})});
+    if (count == 0) continue;
+    std::string port = printable_line(key.first, 60);
+    std::replace(port.begin(), port.end(), ' ', '_');
+    seen.facts.push_back(to_fact("counter", Counted{port, key.second, count, grew}));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "device/interfaces.hpp"
 #include "device/parse.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "probes/network_interfaces/selection.hpp"
 #include "probes/network_plugin/plugin.hpp"
@@ -29,8 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto one = parse_interface(text)) require(parse_interface(to_text(*one)).has_value());
   if (const auto one = network_plugin::parse_library(text))
     require(network_plugin::parse_library(network_plugin::to_text(*one)).has_value());
-  if (const auto one = network::parse_counted(text))
-    require(network::parse_counted(network::to_text(*one)).has_value());
+  if (const auto one = read_fact<network::Counted>(text))
+    require(read_fact<network::Counted>(to_fact("counter", *one).value).has_value());
   require(parse_lanes(text) >= 0 && parse_lanes(text) < 100);
   const std::vector<std::string> names{"lo", "eth0", "hsn0", "mlx5_0"};
   for (const auto grammar : {network::Grammar::nccl, network::Grammar::exact, network::Grammar::ucx}) {

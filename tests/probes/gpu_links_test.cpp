@@ -123,7 +123,7 @@ TEST(GpuLinks, WhatGoesRoundALinkIsTold) {
 }
 
 std::vector<Fact> on_gpu(std::vector<Fact> more) {
-  more.push_back({"checked", "2 readings, 1 GB"});
+  more.push_back({"checked", "2 readings, 1 GB of 1 GB"});
   more.push_back({"data.device", "GPU 0000:1b:00.0"});
   more.push_back({"data.carrier", "NCCL 2.21.5"});
   return more;

@@ -7,7 +7,7 @@ namespace {
 MadeCase two_nodes(const std::string& provider, const std::string& sockets = "fallback") {
   MadeCase made(*find_probe("p2p"), {{"sockets", sockets}});
   for (const char* host : {"n1", "n2"}) {
-    std::vector<Fact> facts = {{"checked", "2 readings, 1 GB"},
+    std::vector<Fact> facts = {{"checked", "2 readings, 1 GB of 1 GB"},
                                {"data.device", "GPU 0000:c1:00.0"},
                                {"data.carrier", "RCCL 2.20.5"},
                                {"data.connections", "1 NET/AWS Libfabric (network AWS Libfabric)"}};

@@ -30,7 +30,7 @@ class Mesh {
     for (int node = 0; node < nodes; ++node) node_of_.insert(node_of_.end(), static_cast<std::size_t>(per_node), node);
     seen_.resize(node_of_.size());
     for (Observation& seen : seen_)
-      seen.facts = {{"checked", "6 readings, 0.25 GB"}, {"transport", "network mlx5_0/1 3 GB"}};
+      seen.facts = {{"checked", "6 readings, 0.25 GB of 0.25 GB"}, {"transport", "network mlx5_0/1 3 GB"}};
   }
 
   Mesh& measure(const Speed& speed) {
@@ -506,7 +506,7 @@ TEST(P2pJudge, OneRankIsSkipped) {
 MadeCase carried(const std::vector<std::string>& transports, const char* fast, const char* sockets = "fallback") {
   MadeCase made(p2p_probe(), {{"sockets", sockets}});
   for (int rank = 0; rank < 4; ++rank) {
-    std::vector<Fact> facts{{"checked", "6 readings, 1 GB"}};
+    std::vector<Fact> facts{{"checked", "6 readings, 1 GB of 1 GB"}};
     if (fast != nullptr) facts.push_back({"fast_ports", fast});
     for (const std::string& transport : transports) facts.push_back({"transport", transport});
     made.rank(rank < 2 ? "nid001" : "nid002", std::move(facts));

@@ -8,6 +8,8 @@
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/allreduce/facts.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::allreduce {
@@ -19,8 +21,7 @@ Culprit culprit_of(const CaseView& view, int rank) {
 }
 
 /// `bit 3`, `bits 3 and 17`; at most eight are listed.
-std::string bits_of(std::string_view hex) {
-  const std::uint64_t differing = leading_number<std::uint64_t>(hex, 16).value_or(0);
+std::string bits_of(std::uint64_t differing) {
   std::vector<std::string> bits;
   for (unsigned bit = 0; bit < 64; ++bit)
     if ((differing >> bit) & 1U) bits.push_back(std::to_string(bit));
@@ -31,7 +32,7 @@ std::string bits_of(std::string_view hex) {
 
 constexpr std::size_t most_named = 8;
 
-/// Ranks whose first wrong sum is the same: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT WRONG OF`.
+/// Ranks whose first wrong sum is the same.
 struct Wrong {
   std::string reported;
   std::size_t others = 0;  ///< further sums that are wrong, on the rank that has most of them
@@ -62,13 +63,12 @@ std::string name_ranks(const CaseView& view, const std::vector<int>& ranks) {
 }
 
 std::string describe(const Wrong& wrong) {
-  const auto words = split(wrong.reported, ' ');
   std::string text = "a wrong sum";
-  if (words.size() >= 7) {
-    text += fmt::format(" of {} ({}): element {} is {} instead of {} ({})", words[0], words[1], words[2], words[4],
-                        words[3], bits_of(words[5]));
-    if (words[6] != "1") text += fmt::format(", {} elements are wrong in all", words[6]);
-    if (words.size() >= 9) text += fmt::format(", in {} of {} sums compared", words[7], words[8]);
+  if (const auto sum = read_fact<WrongSum>(wrong.reported)) {
+    text += fmt::format(" of {} ({}): element {} is {} instead of {} ({})", sum->type, sum->size, sum->index, sum->got,
+                        sum->expected, bits_of(sum->differing));
+    if (sum->elements != 1) text += fmt::format(", {} elements are wrong in all", sum->elements);
+    if (sum->compared > 0) text += fmt::format(", in {} of {} sums compared", sum->wrong_sums, sum->compared);
   }
   if (wrong.others > 0)
     text += fmt::format("; {} other {} wrong, too", wrong.others, wrong.others == 1 ? "sum is" : "sums are");

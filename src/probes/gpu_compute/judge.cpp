@@ -5,11 +5,13 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
@@ -157,8 +159,7 @@ void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& f
   const TestedGpus& named = context.named.at(rank);
   for (const Fact& fact : context.seen(rank).facts) {
     if (fact.key != "failed" && fact.key != "no_blas") continue;
-    std::string text = printable_line(fact.value);
-    const std::string address = take_word(text);
+    const auto [address, text] = read_fact<gpu_copy::AboutGpu>(fact.value).value_or(gpu_copy::AboutGpu());
     if (fact.key == "no_blas") {
       const std::string* remedy = context.seen(rank).fact("blas_remedy");
       findings.push_back(about_gpu(

@@ -2,12 +2,28 @@
 
 #include <fmt/format.h>
 
-#include "base/number.hpp"
-#include "base/text.hpp"
+#include "model/fact_fields.hpp"
 
 namespace muster::gpu_compute {
 
 namespace {
+
+/// `print`: what one GPU got for one kind of product, and how often.
+struct CountedResult {
+  std::string address;
+  std::string type;
+  std::uint64_t print = 0;
+  Times times;
+};
+template <class Io>
+void fields(Io& io, CountedResult& fact) {
+  io(fact.address);
+  io(fact.type);
+  io.hex(fact.print, "{:016x}");
+  io(fact.times.seen);
+  io(fact.times.right);
+  io(fact.times.wrong);
+}
 
 /// Counts that can be added up.
 bool is_sane(const Times& times) {
@@ -22,24 +38,19 @@ bool is_sane(const Times& times) {
 std::vector<Fact> print_facts(const std::string& address, NumberType type, const ResultVotes& ballot) {
   std::vector<Fact> facts;
   for (const auto& [print, times] : ballot.prints)
-    facts.push_back({"print", fmt::format("{} {} {:016x} {} {} {}", address, to_string(type), print, times.seen,
-                                          times.right, times.wrong)});
+    facts.push_back(to_fact("print", CountedResult{address, std::string(to_string(type)), print, times}));
   return facts;
 }
 
 void add_ballots(int rank, std::span<const Fact> facts, Ballots& all) {
   for (const Fact& fact : facts) {
     if (fact.key != "print") continue;
-    const auto words = split(fact.value, ' ');
-    std::uint64_t print = 0;
-    Times times;
-    if (words.size() != 6 || !read_number(words[2], print, 16) || !read_number(words[3], times.seen) ||
-        !read_number(words[4], times.right) || !read_number(words[5], times.wrong) || !is_sane(times))
-      continue;
-    Times& sum = all[words[1]][{rank, words[0]}].prints[print];
-    sum.seen += times.seen;
-    sum.right += times.right;
-    sum.wrong += times.wrong;
+    const auto one = read_fact<CountedResult>(fact.value);
+    if (!one || !is_sane(one->times)) continue;
+    Times& sum = all[one->type][{rank, one->address}].prints[one->print];
+    sum.seen += one->times.seen;
+    sum.right += one->times.right;
+    sum.wrong += one->times.wrong;
   }
 }
 

@@ -13,7 +13,7 @@
 
 namespace muster::gpu_compute {
 
-/// What one GPU got: `0000:c1:00.0 bfloat16 <fingerprint> <seen> <right> <wrong>` for each result.
+/// What one GPU got, one fact for each result.
 [[nodiscard]] std::vector<Fact> print_facts(const std::string& address, NumberType type, const ResultVotes& ballot);
 
 /// By type, then by rank and address.

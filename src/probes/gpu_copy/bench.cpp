@@ -10,6 +10,8 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "measure/pattern.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/gpu_copy/facts.hpp"
 #include "probes/gpu_copy/repeated_samples.hpp"
 #include "system/numa_policy.hpp"
 
@@ -153,14 +155,14 @@ Result<void> Bench::look_further(const Cell& cell, Summary& rate, Observation& s
   if (!looks) return tl::unexpected(looks.error());
   rate = looks->best;
   if (looks->have_varied())
-    seen.facts.push_back({"varied", fmt::format("{} {} {} {:.1f} {:.1f}", target_of(cell), cell.metric, cell.by,
-                                                looks->slowest, rate.median)});
+    seen.facts.push_back(
+        to_fact("varied", VariedCopies{own_address(), cell.to.empty() ? "-" : cell.to, std::string(cell.metric),
+                                       std::string(cell.by), looks->slowest, rate.median}));
   return {};
 }
 
-std::string Bench::target_of(const Cell& cell) const {
-  const std::string address = gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
-  return fmt::format("{} {}", address, cell.to.empty() ? "-" : cell.to);
+std::string Bench::own_address() const {
+  return gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
 }
 
 /// GB/s; without samples where all were disturbed.
@@ -197,9 +199,10 @@ Result<void> Bench::verify(const Cell& cell, Seconds timed, Observation& seen) {
   const auto done = compare_copies(cell, timed);
   all_compared_ += compared_.compared;
   if (compared_.messages == 0) return done;
-  seen.facts.push_back(
-      {"wrong", fmt::format("{} {} {} {}, in {} of {} copies compared", target_of(cell), cell.metric, cell.by,
-                            p2p::describe(compared_.first), compared_.messages, compared_.compared)});
+  seen.facts.push_back(to_fact(
+      "wrong", WrongCopy{own_address(), cell.to.empty() ? "-" : cell.to, std::string(cell.metric), std::string(cell.by),
+                         fmt::format("{}, in {} of {} copies compared", p2p::describe(compared_.first),
+                                     compared_.messages, compared_.compared)}));
   return done;
 }
 

@@ -67,7 +67,7 @@ class Bench {
   [[nodiscard]] Result<Summary> look(const Cell& cell);
   /// `rate`: of the first look, then of the fastest.
   [[nodiscard]] Result<void> look_further(const Cell& cell, Summary& rate, Observation& seen);
-  [[nodiscard]] std::string target_of(const Cell& cell) const;
+  [[nodiscard]] std::string own_address() const;
   [[nodiscard]] Result<void> verify(const Cell& cell, Seconds timed, Observation& seen);
   [[nodiscard]] Result<void> compare_copies(const Cell& cell, Seconds timed);
   [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);

@@ -12,7 +12,9 @@
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
 #include "model/series.hpp"
+#include "probes/gpu_copy/facts.hpp"
 #include "stats/headline.hpp"
 #include "stats/stats.hpp"
 
@@ -34,18 +36,16 @@ struct Bad {
 };
 
 Bad bad_of(const RankPlace& place, const Fact& fact) {
-  Bad bad;
-  std::string text = printable_line(fact.value);
-  bad.place = &place;
-  bad.is_data = fact.key == "wrong";
-  bad.gpu = take_word(text);
-  bad.to = take_word(text);
-  if (bad.is_data) {
-    const std::string metric = take_word(text);
-    bad.kind = "by " + take_word(text);
-    if (bad.is_alone()) bad.kind += " " + words_of(metric);
+  Bad bad{.place = &place, .is_data = fact.key == "wrong"};
+  // One that can't be read is no less a fault.
+  std::tie(bad.gpu, bad.to, bad.words) = std::tuple("-", "-", printable_line(fact.value));
+  if (const auto wrong = bad.is_data ? read_fact<WrongCopy>(fact.value) : std::nullopt) {
+    std::tie(bad.gpu, bad.to, bad.words) = std::tie(wrong->gpu, wrong->to, wrong->words);
+    bad.kind = "by " + wrong->by;
+    if (bad.is_alone()) bad.kind += " " + words_of(wrong->metric);
+  } else if (const auto failed = bad.is_data ? std::nullopt : read_fact<FailedCopy>(fact.value)) {
+    std::tie(bad.gpu, bad.to, bad.words) = std::tie(failed->gpu, failed->to, failed->words);
   }
-  bad.words = text;
   return bad;
 }
 
@@ -180,23 +180,15 @@ void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>&
   }
 }
 
-/// `GPU TO METRIC BY LOW HIGH`: looks at one kind of copy that differ. The highest is the reading.
 void note_variation(const RankPlace& place, const TestedGpus& named, const Observation& seen,
                     std::vector<Finding>& findings) {
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "varied") continue;
-    std::string text = printable_line(fact.value, 200);
-    const std::string gpu = take_word(text);
-    const std::string to = take_word(text);
-    const std::string metric = take_word(text);
-    const std::string by = take_word(text);
-    const std::string low = take_word(text);
-    const std::string way = to == "-" ? words_of(metric) : "to GPU " + to;
-    findings.push_back(
-        about_gpu(place, Verdict::pass, gpu,
-                  fmt::format("copies by {} {} of {} on {} varied from {} to {} GB/s; the highest rate is judged", by,
-                              way, named(gpu), place.host, low, text),
-                  "look for other users of the link: other programs, and in a virtual machine those of its host"));
+  for (const VariedCopies& one : facts_of<VariedCopies>(seen, "varied")) {
+    const std::string way = one.to == "-" ? words_of(one.metric) : "to GPU " + one.to;
+    findings.push_back(about_gpu(
+        place, Verdict::pass, one.gpu,
+        fmt::format("copies by {} {} of {} on {} varied from {:.1f} to {:.1f} GB/s; the highest rate is judged", one.by,
+                    way, named(one.gpu), place.host, one.lowest, one.highest),
+        "look for other users of the link: other programs, and in a virtual machine those of its host"));
   }
 }
 

@@ -7,8 +7,10 @@
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/node_devices.hpp"
 #include "measure/node_gpus.hpp"
+#include "model/fact_fields.hpp"
 #include "model/gpu_vendor.hpp"
 
 namespace muster::gpu_copy {
@@ -210,17 +212,14 @@ void judge_unknown_parts(const CaseView& view, std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     const RankPlace& place = view.ranks[i];
-    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {
-      std::string text = printable_line(fact.value);
-      if (fact.key != "part_unknown") continue;
-      const std::string address = take_word(text);
-      const std::string count = take_word(text);
-      if (!named.insert({place.node_index, address}).second) continue;
+    for (const UnknownParts& gpu :
+         seen == nullptr ? std::vector<UnknownParts>() : facts_of<UnknownParts>(*seen, "part_unknown")) {
+      if (!named.insert({place.node_index, gpu.address}).second) continue;
       findings.push_back(about_gpu(
-          place, Verdict::unmeasured, address,
+          place, Verdict::unmeasured, gpu.address,
           fmt::format("of the {} partitions of GPU {} on {} rank {} sees {}, and which partition it is is unknown: "
                       "some may not have been tested",
-                      text, address, place.host, place.rank, count),
+                      gpu.all, gpu.address, place.host, place.rank, gpu.seen),
           "let each rank see all partitions of the node; see in device_visibility what KFD lists"));
     }
   }

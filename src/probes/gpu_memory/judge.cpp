@@ -5,10 +5,12 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "measure/gpu_facts.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
+#include "model/fact_fields.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::gpu_memory {
@@ -20,8 +22,7 @@ void judge_rank(const RankPlace& place, const Observation& seen, std::vector<Fin
   std::map<std::string, int> wrong;
   for (const Fact& fact : seen.facts) {
     if (fact.key != "wrong" && fact.key != "failed") continue;
-    std::string text = printable_line(fact.value);
-    const std::string address = gpu_copy::take_word(text);
+    const auto [address, text] = read_fact<gpu_copy::AboutGpu>(fact.value).value_or(gpu_copy::AboutGpu());
     // One cell of memory is wrong under many patterns.
     if (fact.key == "wrong" && ++wrong[address] > 1) continue;
     const bool lacks_code = text.rfind("no code for kernels", 0) == 0;
@@ -53,12 +54,10 @@ ProbeJudgement judge(const CaseView& view) {
     judge_rank(view.ranks[i], *seen, judgement.findings);
     if (view.timing_doubt.empty() && !gpu_copy::is_shared_with_others(*seen))
       gpu_copy::judge_limits(view, view.ranks[i], *seen, gpu_copy::tested_by(*seen), judgement.findings);
-    for (const Fact& fact : seen->facts) {
-      const auto words = split(fact.value, ' ');
-      if (fact.key != "covered" || words.size() != 3) continue;
+    for (const auto& memory : facts_of<gpu_copy::CoveredMemory>(*seen, "covered")) {
       ++reported;
-      covered += std::strtoull(words[1].c_str(), nullptr, 10);
-      there += std::strtoull(words[2].c_str(), nullptr, 10);
+      covered += memory.tested;
+      there += memory.all;
     }
   }
   gpu_copy::judge_health(view, judgement.findings);

@@ -7,12 +7,13 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
+#include "model/fact_fields.hpp"
 
 namespace muster::network {
 
 namespace {
 
-void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& faults) {
+void take_fact(const Fact& fact, NodeView& node, std::vector<std::string>& faults) {
   const auto take = [&](auto parsed, auto& list) {
     if (parsed)
       list.push_back(std::move(*parsed));
@@ -20,7 +21,7 @@ void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& fault
       faults.push_back(fmt::format("{} {}", fact.key, printable_line(fact.value, 80)));
   };
   if (fact.key == "interface") take(parse_interface(fact.value), node.interfaces);
-  if (fact.key == "counter") take(parse_counted(fact.value), node.counted);
+  if (fact.key == "counter") take(read_fact<Counted>(fact.value), node.counted);
   if (fact.key == "machine") node.machine = fact.value;
 }
 
@@ -41,7 +42,7 @@ void read_node(const RankPlace& place, const Observation& seen, Judging& judging
   node.index = place.node_index;
   std::vector<std::string> faults;
   node.inventory = parse_inventory(seen.facts, faults);
-  for (const Fact& fact : seen.facts) read_fact(fact, node, faults);
+  for (const Fact& fact : seen.facts) take_fact(fact, node, faults);
   if (!faults.empty())
     return judging.find(unclear(place.host, fmt::format("{} reported malformed data: {}", place.host, faults[0]),
                                 "report this: the observation is damaged"));
@@ -139,21 +140,6 @@ const Interface* find_interface(const NodeView& node, std::string_view name) {
   const auto found = std::find_if(node.interfaces.begin(), node.interfaces.end(),
                                   [&](const Interface& one) { return one.name == name; });
   return found == node.interfaces.end() ? nullptr : &*found;
-}
-
-std::string to_text(const Counted& counted) {
-  std::string port = printable_line(counted.port, 60);
-  std::replace(port.begin(), port.end(), ' ', '_');
-  return fmt::format("{} {} {} {}", port, counted.counter, counted.stands, counted.grew);
-}
-
-std::optional<Counted> parse_counted(std::string_view text) {
-  const auto words = split(text, ' ');
-  Counted one;
-  if (words.size() != 4 || !read_number(words[2], one.stands) || !read_number(words[3], one.grew)) return std::nullopt;
-  one.port = words[0];
-  one.counter = words[1];
-  return one;
 }
 
 }  // namespace muster::network

@@ -23,6 +23,13 @@ struct Counted {
   std::uint64_t stands = 0;
   std::uint64_t grew = 0;
 };
+template <class Io>
+void fields(Io& io, Counted& fact) {
+  io(fact.port);
+  io(fact.counter);
+  io(fact.stands);
+  io(fact.grew);
+}
 
 struct NodeView {
   std::string host;
@@ -82,8 +89,5 @@ void judge_errors(Judging& judging);
 void judge_names(Judging& judging);
 void judge_addresses(Judging& judging);
 void judge_selections(Judging& judging);
-
-[[nodiscard]] std::string to_text(const Counted& counted);
-[[nodiscard]] std::optional<Counted> parse_counted(std::string_view text);
 
 }  // namespace muster::network

@@ -2,26 +2,23 @@
 #include <map>
 #include <set>
 
-#include "base/number.hpp"
 #include "base/text.hpp"
+#include "measure/reading_facts.hpp"
 #include "measure/transport.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/p2p/judge.hpp"
 
 namespace muster::p2p {
 
 namespace {
 
-/// Bytes by link class and carrier, as reported by one rank: `CLASS CARRIER GIGABYTES GB`.
-using CarriedBytes = std::map<std::string, std::map<std::string, double>>;
+/// GB by link class and carrier, as reported by one rank.
+using BytesOfCarriers = std::map<std::string, std::map<std::string, double>>;
 
-CarriedBytes reported_by(const Observation& seen) {
-  CarriedBytes reported;
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "transport") continue;
-    const auto words = split(fact.value, ' ');
-    if (words.size() < 3) continue;
-    reported[words[0]][words[1]] += leading_number<double>(words[2]).value_or(0);
-  }
+BytesOfCarriers reported_by(const Observation& seen) {
+  BytesOfCarriers reported;
+  for (const CarriedBytes& one : facts_of<CarriedBytes>(seen, "transport"))
+    reported[one.link][one.carrier] += one.gigabytes;
   return reported;
 }
 

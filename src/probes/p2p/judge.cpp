@@ -12,7 +12,9 @@
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/pair_settings.hpp"
+#include "measure/reading_facts.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
 #include "stats/headline.hpp"
@@ -25,7 +27,7 @@ std::string rank_on(const CaseView& view, int rank) {
   return fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host);
 }
 
-/// A rank's report on one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
+/// A rank's report on one peer's data, and in how many readings it was wrong.
 struct WrongData {
   std::string reported;
   int readings = 0;
@@ -34,11 +36,10 @@ struct WrongData {
 Finding name_wrong(const CaseView& view, int rank, int peer, const WrongData& wrong) {
   Finding finding;
   const bool is_known = peer >= 0;
-  const auto words = split(wrong.reported, ' ');
+  const auto message = read_fact<WrongMessage>(wrong.reported);
   std::string what = ": " + wrong.reported;
-  if (is_known && words.size() >= 4)
-    what = fmt::format(" ({}, {}): {}", words[2], words[1],
-                       wrong.reported.substr(words[0].size() + words[1].size() + words[2].size() + 3));
+  if (is_known && message && !message->words.empty())
+    what = fmt::format(" ({}, {}): {}", message->kind, message->size, message->words);
   finding.reason = fmt::format("{} received wrong data{}{}", rank_on(view, rank),
                                is_known ? " from " + rank_on(view, peer) : std::string(), printable_line(what));
   if (wrong.readings > 1) finding.reason += fmt::format("; {} readings were wrong", wrong.readings);
@@ -214,7 +215,7 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   if (!rails.evidence.empty()) judgement.evidence.push_back(rails.evidence);
 }
 
-/// What ranks looked at: `READINGS readings, GIGABYTES GB`; and what they timed.
+/// What ranks looked at, and what they timed.
 struct Coverage {
   int active = 0;
   int readings = 0;
@@ -230,8 +231,8 @@ struct Coverage {
 int rounds_done(const CaseView& view, const Schedule& schedule) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
     if (const Observation* seen = view.measured(rank))
-      if (const std::string* reported = seen->fact("rounds"))
-        return std::clamp(leading_number<int>(*reported).value_or(0), 0, schedule.rounds());
+      if (seen->fact("rounds") != nullptr)
+        return std::clamp(first_fact<CountOf>(*seen, "rounds").value_or(CountOf()).count, 0, schedule.rounds());
   return schedule.rounds();
 }
 
@@ -239,19 +240,16 @@ Coverage coverage_of(const CaseView& view) {
   Coverage coverage;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = view.measured(rank);
-    const std::string* checked = seen == nullptr ? nullptr : seen->fact("checked");
-    const int readings = checked == nullptr ? 0 : leading_number<int>(*checked).value_or(0);
-    if (readings <= 0) continue;
+    const auto checked = seen == nullptr ? std::nullopt : first_fact<CheckedData>(*seen, "checked");
+    if (!checked || checked->readings <= 0) continue;
     ++coverage.active;
-    coverage.readings += readings;
+    coverage.readings += checked->readings;
+    coverage.gigabytes += checked->compared;
+    coverage.arrived += checked->received;
     if (const std::string* rounds = seen->fact("rounds")) coverage.rounds = printable_line(*rounds, 40);
-    const auto amounts = split(*checked, ' ');
-    if (amounts.size() >= 3) coverage.gigabytes += std::atof(amounts[2].c_str());
-    if (amounts.size() >= 6) coverage.arrived += std::atof(amounts[5].c_str());
-    if (const std::string* precise = seen->fact("precise")) {
-      const auto words = split(*precise, ' ');
-      coverage.precise += leading_number<int>(*precise).value_or(0);
-      if (words.size() >= 3) coverage.timed += leading_number<int>(words[2]).value_or(0);
+    if (const auto precise = first_fact<CountOf>(*seen, "precise")) {
+      coverage.precise += precise->count;
+      coverage.timed += precise->all;
     }
     if (const std::string* disturbed = seen->fact("disturbed"))
       coverage.disturbed += leading_number<int>(*disturbed).value_or(0);
@@ -278,8 +276,8 @@ void demand_coverage(const CaseView& view, ProbeJudgement& judgement) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = view.measured(rank);
     if (seen == nullptr || !had_partner[rank]) continue;
-    const std::string* checked = seen->fact("checked");
-    if (checked == nullptr || leading_number<int>(*checked).value_or(0) <= 0) idle.push_back(std::to_string(rank));
+    if (first_fact<CheckedData>(*seen, "checked").value_or(CheckedData()).readings <= 0)
+      idle.push_back(std::to_string(rank));
   }
   if (idle.empty()) return;
   judgement.findings.push_back(

@@ -11,9 +11,11 @@
 #include "measure/pair_settings.hpp"
 #include "measure/peak_bandwidth.hpp"
 #include "measure/rails.hpp"
+#include "measure/reading_facts.hpp"
 #include "measure/transport.hpp"
 #include "measure/variables.hpp"
 #include "measure/verified_share.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/p2p/links.hpp"
 #include "system/this_machine.hpp"
 
@@ -119,7 +121,7 @@ class Part {
     verified_.add(size, measured->compared, measured->received);
     if (measured->wrong && ++corrupt_ <= most_reported)
       seen_.facts.push_back(
-          {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->wrong))});
+          to_fact("corrupt", WrongMessage{peer, size, std::string(to_string(task.kind)), describe(*measured->wrong)}));
     if (role == PairRole::first)
       keep(peer, task, measured->sampled, {{link_label(link), std::string(to_string(link))}, {"size", size}}, is_alone);
     return {};
@@ -246,11 +248,10 @@ class Part {
     for (const std::string& port : fast_ports()) fast += (fast.empty() ? "" : " ") + port;
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
     const int asked = std::max(schedule_.rounds(), context_.timing_doubt.empty() ? asked_rounds(context_.params) : 0);
-    if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
-    seen_.facts.push_back(
-        {"checked", fmt::format("{} readings, {:.3g} GB of {:.3g} GB", checked_, bytes_ * 1e-9, arrived_ * 1e-9)});
+    if (round_ < asked) seen_.facts.push_back(to_fact("rounds", CountOf{round_, asked}));
+    seen_.facts.push_back(to_fact("checked", CheckedData{checked_, bytes_ * 1e-9, arrived_ * 1e-9}));
     verified_.announce(seen_);
-    if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
+    if (measured_ > 0) seen_.facts.push_back(to_fact("precise", CountOf{precise_, measured_}));
     if (disturbed_ > 0)
       seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
                                                       muster::to_string(watch_.whole()))});

@@ -7,6 +7,8 @@
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/training/facts.hpp"
 #include "probes/training/judge_ranks.hpp"
 
 namespace muster::training {
@@ -87,13 +89,12 @@ class Judge : private RankJudge {
   }
 
   void judge_reference(const Observation& first) {
-    const std::string* off = first.fact("reference.off");
-    if (off == nullptr) return;
-    const auto words = split(printable_line(*off), ' ');
-    if (words.size() != 3) return;
-    add(fmt::format("{} ranks do not learn what one rank alone does: from step {} on the loss differs ({} instead of "
-                    "{}), though all ranks have the same parameters",
-                    view_.ranks.size(), words[0], words[1], words[2]),
+    const auto off = first_fact<LossOff>(first, "reference.off");
+    if (!off) return;
+    add(fmt::format(
+            "{} ranks do not learn what one rank alone does: from step {} on the loss differs ({:.7g} instead of "
+            "{:.7g}), though all ranks have the same parameters",
+            view_.ranks.size(), off->step, off->loss, off->reference),
         {},
         "gradients change before all ranks get them, or a rank computes wrongly: run allreduce, then this with the "
         "nodes one by one");
@@ -193,7 +194,7 @@ class Judge : private RankJudge {
       return;
     }
     if (!faults.empty()) {
-      add(fmt::format("training can't resume from the checkpoint: {}", join(faults[0].words, " ")), {},
+      add(fmt::format("training can't resume from the checkpoint: {}", faults[0].text), {},
           "check its file system: free space, permissions, quotas; without `checkpoint` it is TMPDIR of rank 0");
       name_checkpoint();
     } else if (writers.empty())
@@ -210,8 +211,8 @@ class Judge : private RankJudge {
   }
 
   void demand_evidence(const Observation& first) {
-    const std::string* steps = first.fact("steps");
-    const std::string* reference = first.fact("reference");
+    const auto steps = first_fact<StepsDone>(first, "steps");
+    const auto reference = first_fact<ReferenceCompared>(first, "reference");
     const std::string* resumed = first.fact("resumed");
     const std::string* execution = first.fact("execution");
     const Reading* initial = reading(first, "initial_loss");
@@ -220,35 +221,32 @@ class Judge : private RankJudge {
     // A word of trouble that could not be read has led to no finding; nor is it a pass.
     bool is_troubled = false;
     for (const std::string_view key : troubles) is_troubled = is_troubled || !all_reported(key).empty();
-    const auto counts = steps == nullptr ? std::vector<std::string>() : split(*steps, ' ');
-    if (counts.size() != 3 || counts[0] != counts[2] || counts[0] == "0" || reference == nullptr ||
-        resumed == nullptr || number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr ||
-        accuracy == nullptr) {
+    if (!steps || steps->done != steps->planned || steps->done == 0 || !reference || resumed == nullptr ||
+        number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr || accuracy == nullptr) {
       add("rank 0 did not report all required data", {}, "report this: the observation is incomplete",
           Verdict::unmeasured);
       return;
     }
     judgement_.evidence.push_back(
         fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
-                    last->summary.median, counts[0], accuracy->summary.median * 100,
+                    last->summary.median, steps->done, accuracy->summary.median * 100,
                     execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 300))));
     if (const std::string where = p2p::gpu_data_evidence(view_); !where.empty()) judgement_.evidence.push_back(where);
     const Reading* throughput = reading(first, "throughput");
     if (view_.timing_doubt.empty() && throughput != nullptr)
       judgement_.evidence.push_back(fmt::format("{:.0f} samples/s", throughput->summary.median));
-    const auto words = split(printable_line(*reference), ' ');
     const std::string* on_host = first.fact("reference.execution");
-    if (words.size() == 3)
-      judgement_.evidence.push_back(
-          fmt::format("the first {} losses are those of one rank alone{} (largest deviation {}, at step {})", words[0],
-                      on_host == nullptr ? "" : " on the host", words[2], words[1]));
+    judgement_.evidence.push_back(fmt::format(
+        "the first {} losses are those of one rank alone{} (largest deviation {:.2g}, at step {})", reference->steps,
+        on_host == nullptr ? "" : " on the host", reference->deviation, reference->worst_step));
     judgement_.evidence.push_back(
         fmt::format("{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
                     view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));
     const auto slowest = all_reported("slowest");
-    if (view_.timing_doubt.empty() && !slowest.empty() && slowest[0].words.size() == 2)
-      judgement_.evidence.push_back(fmt::format("slowest in computing is {}, {} % above the median",
-                                                name({slowest[0].step()}), slowest[0].words[1]));
+    const auto rank = slowest.empty() ? std::nullopt : read_fact<SlowestRank>(slowest[0].text);
+    if (view_.timing_doubt.empty() && rank)
+      judgement_.evidence.push_back(
+          fmt::format("slowest in computing is {}, {:.1f} % above the median", name({rank->rank}), rank->percent));
   }
 };
 

@@ -1,7 +1,6 @@
 #include "probes/training/judge_ranks.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
@@ -9,6 +8,8 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "measure/gpu_remedies.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/training/facts.hpp"
 
 namespace muster::training {
 
@@ -70,7 +71,7 @@ std::vector<RankJudge::RankValue> RankJudge::all_reported(std::string_view key) 
   for (std::size_t rank = 0; rank < measured_.size(); ++rank)
     if (measured_[rank] != nullptr)
       if (const std::string* fact = measured_[rank]->fact(key))
-        reported.push_back({static_cast<int>(rank), split(printable_line(*fact), ' ')});
+        reported.push_back({static_cast<int>(rank), printable_line(*fact)});
   return reported;
 }
 
@@ -87,21 +88,14 @@ std::vector<int> RankJudge::ranks_of(const std::vector<RankValue>& reported) {
   return ranks;
 }
 
-std::vector<int> RankJudge::ranks_in(std::string_view text) {
-  std::vector<int> ranks;
-  if (text != "-")
-    for (const std::string& word : split(text, ',')) ranks.push_back(number_in(word));
-  return ranks;
-}
-
 bool RankJudge::judge_broken() {
   std::map<std::string, std::vector<RankValue>> groups;
   for (const RankValue& one : all_reported("broken"))
-    groups[join(std::vector<std::string>(one.words.begin() + 1, one.words.end()), " ")].push_back(one);
-  for (const auto& [words, reported] : groups) {
+    if (const auto broken = read_fact<BrokenStep>(one.text)) groups[broken->error].push_back(one);
+  for (const auto& [error, reported] : groups) {
     // Each names its own GPU first.
     const auto ranks = ranks_of(reported);
-    add(fmt::format("{} failed in step {}: {}", name(ranks), reported[0].step(), words), ranks,
+    add(fmt::format("{} failed in step {}: {}", name(ranks), reported[0].step(), error), ranks,
         remedy_for_failed_gpu(host(ranks[0])));
   }
   if (groups.empty() && !all_reported("stopped").empty())
@@ -111,8 +105,7 @@ bool RankJudge::judge_broken() {
 }
 
 bool RankJudge::judge_gradients_alone(const Observation& first) {
-  const std::string* fact = first.fact("gradients.wrong");
-  const auto ranks = fact == nullptr ? std::vector<int>() : ranks_in(printable_line(*fact));
+  const auto ranks = first_fact<RankSet>(first, "gradients.wrong").value_or(RankSet()).ranks;
   if (ranks.empty()) return false;
   const bool is_all = ranks.size() == view_.ranks.size() && ranks.size() > 1;
   const std::string* reference = first.fact("reference.execution");
@@ -133,16 +126,13 @@ bool RankJudge::judge_coverage(const Observation& first) {
   std::vector<std::string> samples;
   std::vector<int> culprits;
   int epoch = -1;
-  for (const Fact& fact : first.facts) {
-    const auto words = split(printable_line(fact.value), ' ');
-    if (fact.key != "miscounted" || words.size() != 3) continue;
-    epoch = number_in(words[0]);
-    const auto ranks = ranks_in(words[2]);
-    for (const int rank : ranks)
+  for (const MiscountedSample& one : facts_of<MiscountedSample>(first, "miscounted")) {
+    epoch = one.epoch;
+    for (const int rank : one.ranks)
       if (!is_in(rank, culprits)) culprits.push_back(rank);
-    samples.push_back(ranks.empty()
-                          ? fmt::format("sample {} was taken by no rank", words[1])
-                          : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
+    samples.push_back(one.ranks.empty() ? fmt::format("sample {} was taken by no rank", one.sample)
+                                        : fmt::format("sample {} was taken {} times, by {}", one.sample,
+                                                      one.ranks.size(), name(one.ranks)));
   }
   if (samples.empty()) return false;
   add(fmt::format("the ranks' shares do not cover every sample exactly once in epoch {}: {}", epoch,
@@ -153,12 +143,12 @@ bool RankJudge::judge_coverage(const Observation& first) {
 
 bool RankJudge::judge_sums(bool is_miscounted) {
   const auto reported = earliest(all_reported("miscovered"));
-  if (reported.empty() || is_miscounted || reported[0].words.size() != 4) return false;
+  const auto sum = reported.empty() || is_miscounted ? std::nullopt : read_fact<PartialSum>(reported[0].text);
+  if (!sum) return false;
   const bool is_all = reported.size() == view_.ranks.size();
-  const auto& words = reported[0].words;
-  add(fmt::format("gradients are not added up over all ranks: in step {} {} {} sums of {} of {} samples", words[0],
+  add(fmt::format("gradients are not added up over all ranks: in step {} {} {} sums of {:g} of {} samples", sum->step,
                   is_all ? "all ranks" : name(ranks_of(reported)), is_all || reported.size() > 1 ? "have" : "has",
-                  words[2], words[3]),
+                  sum->samples, sum->batch),
       is_all ? std::vector<int>() : ranks_of(reported),
       "run allreduce, then check the MPI library and the libraries that are preloaded into it: a sum over all ranks is "
       "wrong");
@@ -166,16 +156,14 @@ bool RankJudge::judge_sums(bool is_miscounted) {
 }
 
 bool RankJudge::judge_divergence(const Observation& first) {
-  const std::string* fact = first.fact("diverged");
-  if (fact == nullptr) return false;
-  const auto words = split(printable_line(*fact), ' ');
-  const auto cause = words.size() == 4 ? parse_cause(words[1]) : std::nullopt;
+  const auto diverged = first_fact<DivergedRanks>(first, "diverged");
+  const auto cause = diverged ? parse_cause(diverged->cause) : std::nullopt;
   if (!cause) return false;
-  const bool is_certain = words[2] == "certain";
-  const auto ranks = ranks_in(words[3]);
+  const bool is_certain = diverged->is_certain;
+  const auto& ranks = diverged->ranks;
   const bool is_all = !is_certain && ranks.size() > 2;
   const std::string who = is_all ? "no majority of the ranks agrees: each may have" : name(ranks, is_certain);
-  const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
+  const std::string since = fmt::format("ranks have not had the same parameters since step {}", diverged->step);
   const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
   const std::string tie = is_certain || is_all ? "" : "; the one at fault is unknown";
   if (*cause == Cause::data)
@@ -211,16 +199,15 @@ bool RankJudge::judge_rate(const Observation& first, int step) {
   constexpr double growth = 4;
   constexpr double own_rate = 0.05;
   constexpr double longest = 1;
-  const std::string* fact = first.fact("grown");
-  const auto words = fact == nullptr ? std::vector<std::string>() : split(printable_line(*fact, 100), ' ');
-  const auto number = [&](std::size_t at) { return words.size() == 3 ? std::strtod(words[at].c_str(), nullptr) : 0; };
-  const bool has_grown = number(0) > 0 && number(1) > growth * number(0);
+  const auto grown = first_fact<LossGrown>(first, "grown");
+  const bool has_grown = grown && grown->first > 0 && grown->largest > growth * grown->first;
   const double rate = view_.params.real("learning_rate");
   if (!has_grown && rate <= longest) return false;
-  const std::string grown =
-      has_grown ? fmt::format(", after the loss grew from {} to {} in step {}", words[0], words[1], words[2]) : "";
+  const std::string before = has_grown ? fmt::format(", after the loss grew from {:.4g} to {:.4g} in step {}",
+                                                     grown->first, grown->largest, grown->step)
+                                       : "";
   add(fmt::format("the training diverges with learning_rate = {:g}: gradients are not finite in step {}{}", rate, step,
-                  grown),
+                  before),
       {}, fmt::format("choose a lower learning_rate; {:g} is the default", own_rate));
   if (rate > own_rate)
     judgement_.findings.back().culprits = {{CulpritKind::setting, "learning_rate", "", -1}};

@@ -39,8 +39,8 @@ class RankJudge {
  protected:
   struct RankValue {
     int rank = 0;
-    std::vector<std::string> words;
-    [[nodiscard]] int step() const { return words.empty() ? -1 : number_in(words[0]); }
+    std::string text;
+    [[nodiscard]] int step() const { return number_in(text); }
   };
 
   void add(std::string reason, const std::vector<int>& culprits, std::string remedy, Verdict verdict = Verdict::fail);
@@ -55,7 +55,6 @@ class RankJudge {
   /// Those of the earliest step.
   [[nodiscard]] static std::vector<RankValue> earliest(std::vector<RankValue> reported);
   [[nodiscard]] static std::vector<int> ranks_of(const std::vector<RankValue>& reported);
-  [[nodiscard]] static std::vector<int> ranks_in(std::string_view text);
 
   const CaseView& view_;
   std::vector<const Observation*> measured_;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "model/fact_fields.hpp"
+#include "probes/training/facts.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::training {
@@ -12,12 +14,6 @@ namespace muster::training {
 namespace {
 
 constexpr std::size_t most_points = 50;  // of the curve
-
-std::string list_of(const std::vector<int>& ranks) {
-  std::vector<std::string> names;
-  for (const int rank : ranks) names.push_back(std::to_string(rank));
-  return names.empty() ? "-" : join(names, ",");
-}
 
 Summary one(double value) {
   return summarize(std::span(&value, 1));
@@ -48,24 +44,24 @@ void report_curve(const Trained& trained, const Settings& settings, Observation&
 
 void report_differences(const Trained& trained, const Settings& settings, Observation& seen) {
   seen.facts.push_back(
-      {"steps", fmt::format("{} of {}", trained.losses.size(),
-                            trained.planned_epochs * settings.steps_per_epoch() - trained.first_step)});
+      to_fact("steps", StepsDone{static_cast<int>(trained.losses.size()),
+                                 trained.planned_epochs * settings.steps_per_epoch() - trained.first_step}));
   seen.facts.push_back({"covered", fmt::format("{} of {}", trained.covered, trained.epochs)});
   if (trained.divergence)
     seen.facts.push_back(
-        {"diverged",
-         fmt::format("{} {} {} {}", trained.divergence->step, to_string(trained.divergence->cause),
-                     trained.divergence->is_certain ? "certain" : "suspected", list_of(trained.divergence->suspects))});
-  if (!trained.wrong_gradients.empty()) seen.facts.push_back({"gradients.wrong", list_of(trained.wrong_gradients)});
+        to_fact("diverged", DivergedRanks{trained.divergence->step, std::string(to_string(trained.divergence->cause)),
+                                          trained.divergence->is_certain, trained.divergence->suspects}));
+  if (!trained.wrong_gradients.empty())
+    seen.facts.push_back(to_fact("gradients.wrong", RankSet{trained.wrong_gradients}));
   for (const MiscountedIn& one : trained.miscounted)
-    seen.facts.push_back({"miscounted", fmt::format("{} {} {}", one.epoch, one.what.sample, list_of(one.what.ranks))});
+    seen.facts.push_back(to_fact("miscounted", MiscountedSample{one.epoch, one.what.sample, one.what.ranks}));
   const CurveDifference& reference = trained.reference;
   if (reference.steps > 0)
-    seen.facts.push_back({"reference", fmt::format("{} {} {:.2g}", reference.steps, reference.worst, reference.most)});
+    seen.facts.push_back(to_fact("reference", ReferenceCompared{reference.steps, reference.worst, reference.most}));
   if (reference.first >= 0)
-    seen.facts.push_back({"reference.off", fmt::format("{} {:.7g} {:.7g}", trained.first_step + reference.first,
-                                                       trained.losses[static_cast<std::size_t>(reference.first)],
-                                                       trained.reference_loss)});
+    seen.facts.push_back(to_fact(
+        "reference.off", LossOff{trained.first_step + reference.first,
+                                 trained.losses[static_cast<std::size_t>(reference.first)], trained.reference_loss}));
 }
 
 void report_saved(const SavedState& saved, int rank, Observation& seen) {
@@ -83,17 +79,16 @@ void report_faults(const Trained& trained, Observation& seen) {
     if (step >= 0) seen.facts.push_back({key, std::to_string(step)});
   };
   if (trained.broken)
-    seen.facts.push_back({trained.broken->error.empty() ? "stopped" : "broken",
-                          fmt::format("{} {}", trained.broken->step, printable_line(trained.broken->error, 400))});
+    seen.facts.push_back(to_fact(trained.broken->error.empty() ? "stopped" : "broken",
+                                 BrokenStep{trained.broken->step, printable_line(trained.broken->error, 400)}));
   note("not_finite.own", trained.not_finite_own);
   note("not_finite.sum", trained.not_finite_sum);
   note("zero.own", trained.zero_own);
   note("zero.sum", trained.zero_sum);
   note("same_order", trained.same_order);
   if (trained.miscovered)
-    seen.facts.push_back(
-        {"miscovered", fmt::format("{} {} {:g} {}", trained.miscovered_step, trained.miscovered->bucket,
-                                   trained.miscovered->samples, trained.miscovered->batch)});
+    seen.facts.push_back(to_fact("miscovered", PartialSum{trained.miscovered_step, trained.miscovered->bucket,
+                                                          trained.miscovered->samples, trained.miscovered->batch}));
 }
 
 /// The loss before gradients were no longer finite: a step that is too long makes it grow first.
@@ -105,8 +100,8 @@ void report_growth(const Trained& trained, Observation& seen) {
   std::size_t worst = 0;
   for (std::size_t step = 0; step < before; ++step)
     if (std::isfinite(trained.losses[step]) && trained.losses[step] > trained.losses[worst]) worst = step;
-  seen.facts.push_back({"grown", fmt::format("{:.4g} {:.4g} {}", trained.losses.front(), trained.losses[worst],
-                                             trained.first_step + static_cast<int>(worst))});
+  seen.facts.push_back(to_fact(
+      "grown", LossGrown{trained.losses.front(), trained.losses[worst], trained.first_step + static_cast<int>(worst)}));
 }
 
 void report_skew(const std::vector<double>& compute, int rank, Observation& seen) {
@@ -117,7 +112,7 @@ void report_skew(const std::vector<double>& compute, int rank, Observation& seen
   if (rank != 0 || typical <= 0) return;
   const auto slowest = std::max_element(compute.begin(), compute.end());
   seen.facts.push_back(
-      {"slowest", fmt::format("{} {:.1f}", slowest - compute.begin(), (*slowest / typical - 1) * 100)});
+      to_fact("slowest", SlowestRank{static_cast<int>(slowest - compute.begin()), (*slowest / typical - 1) * 100}));
 }
 
 /// The first epoch warms up: it counts only where there is no other.
