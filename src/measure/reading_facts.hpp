@@ -6,7 +6,7 @@
 
 namespace muster::p2p {
 
-/// `precise`, `rounds`: `12 of 16`.
+/// `precise`, `rounds`, and `steps` of a training: `12 of 16`.
 struct CountOf {
   int count = 0;
   int all = 0;

@@ -7,18 +7,6 @@
 
 namespace muster::training {
 
-/// `steps`: `168 of 168`.
-struct StepsDone {
-  int done = 0;
-  int planned = 0;
-};
-template <class Io>
-void fields(Io& io, StepsDone& fact) {
-  io(fact.done);
-  io.text(" of ");
-  io(fact.planned);
-}
-
 /// `diverged`: ranks whose parameters or data are not those of the others.
 struct DivergedRanks {
   int step = 0;

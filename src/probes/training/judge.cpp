@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
+#include "measure/reading_facts.hpp"
 #include "model/fact_fields.hpp"
 #include "probes/training/facts.hpp"
 #include "probes/training/judge_ranks.hpp"
@@ -211,7 +212,7 @@ class Judge : private RankJudge {
   }
 
   void demand_evidence(const Observation& first) {
-    const auto steps = first_fact<StepsDone>(first, "steps");
+    const auto steps = first_fact<p2p::CountOf>(first, "steps");
     const auto reference = first_fact<ReferenceCompared>(first, "reference");
     const std::string* resumed = first.fact("resumed");
     const std::string* execution = first.fact("execution");
@@ -221,7 +222,7 @@ class Judge : private RankJudge {
     // A word of trouble that could not be read has led to no finding; nor is it a pass.
     bool is_troubled = false;
     for (const std::string_view key : troubles) is_troubled = is_troubled || !all_reported(key).empty();
-    if (!steps || steps->done != steps->planned || steps->done == 0 || !reference || resumed == nullptr ||
+    if (!steps || steps->count != steps->all || steps->count == 0 || !reference || resumed == nullptr ||
         number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr || accuracy == nullptr) {
       add("rank 0 did not report all required data", {}, "report this: the observation is incomplete",
           Verdict::unmeasured);
@@ -229,7 +230,7 @@ class Judge : private RankJudge {
     }
     judgement_.evidence.push_back(
         fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
-                    last->summary.median, steps->done, accuracy->summary.median * 100,
+                    last->summary.median, steps->count, accuracy->summary.median * 100,
                     execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 300))));
     if (const std::string where = p2p::gpu_data_evidence(view_); !where.empty()) judgement_.evidence.push_back(where);
     const Reading* throughput = reading(first, "throughput");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "measure/reading_facts.hpp"
 #include "model/fact_fields.hpp"
 #include "probes/training/facts.hpp"
 #include "stats/stats.hpp"
@@ -44,8 +45,8 @@ void report_curve(const Trained& trained, const Settings& settings, Observation&
 
 void report_differences(const Trained& trained, const Settings& settings, Observation& seen) {
   seen.facts.push_back(
-      to_fact("steps", StepsDone{static_cast<int>(trained.losses.size()),
-                                 trained.planned_epochs * settings.steps_per_epoch() - trained.first_step}));
+      to_fact("steps", p2p::CountOf{static_cast<int>(trained.losses.size()),
+                                    trained.planned_epochs * settings.steps_per_epoch() - trained.first_step}));
   seen.facts.push_back({"covered", fmt::format("{} of {}", trained.covered, trained.epochs)});
   if (trained.divergence)
     seen.facts.push_back(
