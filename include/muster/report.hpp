@@ -79,7 +79,7 @@ struct NodeRow {
   friend bool operator==(const NodeRow&, const NodeRow&) = default;
 };
 
-/// Where a rank of a case stood, and on what: the facts that the probe's `told_facts` names, sorted by key. Values
+/// Where a rank of a case stood, and on what: the facts that the probe's `reported_facts` names, sorted by key. Values
 /// of a key that it gave several times are joined with `; `.
 struct RankRow {
   int rank = -1;

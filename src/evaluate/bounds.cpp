@@ -30,8 +30,10 @@ std::vector<Bound> bounds_of(const Expectation& asked, const ReadingGroup& group
   if (asked.peers) bounds.push_back(peers_bound(*asked.peers, group, readings));
   if (asked.history) bounds.push_back(history_bound(*asked.history, group, readings, facts));
   for (Bound& bound : bounds)
-    if (bound.missing.empty() && bound.ranges.empty() && !bound.range.judges())
+    if (bound.missing.empty() && bound.ranges.empty() && !bound.range.judges()) {
       bound.missing = bound.text + " is not a number";
+      bound.range = {};
+    }
   const bool has_other = std::any_of(bounds.begin(), bounds.end(), [](const Bound& b) { return !b.is_optional; });
   // Only history is never missed.
   for (Bound& bound : bounds) bound.is_optional = bound.is_optional && (has_other || bound.kind == BoundKind::history);

@@ -115,7 +115,6 @@ std::vector<BoundOutcome> outcomes(const Applications& applications, std::size_t
       one.kind = bound.kind;
       one.verdict = verdict_of(bound, at, value);
       one.text = text_at(bound, at);
-      if (!bound.missing.empty()) continue;
       one.least = bound.range_of(at).least;
       one.most = bound.range_of(at).most;
     }

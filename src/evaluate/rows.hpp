@@ -13,7 +13,7 @@ namespace muster {
 /// One row per node, with a row per metric that its ranks reported; what the bounds are stands in metric_rows only (a
 /// large run has a hundred thousand of these). Their verdicts are still to be given.
 [[nodiscard]] std::vector<NodeRow> node_rows(const Readings& readings, const RankMap& places);
-/// Where each rank stood, by the facts that the probe's `told_facts` names; nothing beyond most_listed_ranks.
+/// Where each rank stood, by the facts that the probe's `reported_facts` names; nothing beyond most_listed_ranks.
 [[nodiscard]] std::vector<RankRow> rank_rows(const CaseInput& input);
 /// Every judged reading that is not a pass, with the outcome of each of its bounds.
 [[nodiscard]] std::vector<Item> items_of(const Readings& readings, const Expected& expected, const RankMap& places);

@@ -33,7 +33,7 @@ void FactReader::separate() {
 
 void FactReader::operator()(std::string& word) {
   separate();
-  const auto end = std::min(text_.find(' '), text_.size());
+  const auto end = std::min(text_.find_first_of(" \t\n\r\f\v"), text_.size());
   take(end == 0 ? std::nullopt : std::optional(printable_line(text_.substr(0, end))), word);
   text_.remove_prefix(end);
 }

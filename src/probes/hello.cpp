@@ -2,7 +2,8 @@
 //
 // A probe is one file in src/probes. It describes itself as data and behaves in three functions: `prepare` is local
 // and may fail, `run` talks to the other ranks and reports what it saw, `judge` looks at what all ranks saw. A file
-// with another name and another `probe_...` is another probe; nothing else needs an edit.
+// with another name, another `probe_...` and other names in its unnamed namespace is another probe; nothing else needs
+// an edit.
 #include <cstring>
 #include <fmt/format.h>
 #include <set>

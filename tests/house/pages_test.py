@@ -37,6 +37,17 @@ class Pages(unittest.TestCase):
             for row in table:
                 self.assertTrue(any(matches([row], *one) for one in self.commands), row)
 
+    def test_probes_and_report_formats_have_pages(self):
+        def registered(folder, prefix):
+            return [path.stem for path in sorted((SOURCE / "src" / folder).glob("*.cpp")) if f"{prefix}_{path.stem}{{" in path.read_text()]
+
+        probes, formats = registered("probes", "probe"), registered("reporters", "reporter")
+        self.assertGreater(len(probes), 12)
+        self.assertGreater(len(formats), 5)
+        self.assertEqual([], [name for name in probes if not (SOURCE / f"docs/methods/{name}.md").exists()], "no docs/methods/NAME.md")
+        rows = (SOURCE / "docs/reports.md").read_text()
+        self.assertEqual([], [name for name in formats if f"\n| `{name}` |" not in rows], "no row in docs/reports.md")
+
     def test_a_page_lists_what_tests_substitute_and_add(self):
         text = (SOURCE / "docs/measurements/first-day.md").read_text()
         for title, words in (("What the tests of pages substitute", SUBSTITUTED), ("What they add", ADDED)):

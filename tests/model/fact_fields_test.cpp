@@ -68,7 +68,8 @@ TEST(FactFields, OtherTextIsNoFact) {
     EXPECT_FALSE(read_fact<Kind>(whole.substr(0, length))) << length;
   for (const char* text :
        {"x of 0.25 GB, eth0 ab 0,3 certain", "3 in 0.25 GB, eth0 ab 0,3 certain", "3 of 0.25 GB,  eth0 ab 0,3 certain",
-        "3 of 0.25 GB, eth0 zz 0,3 certain", "3 of 0.25 GB, eth0 ab 0,,3 certain", "3 of 0.25 GB, eth0 ab 0,3 perhaps",
+        "3 of 0.25 GB, eth0 zz 0,3 certain", "3 of 0.25 GB, eth0\nx ab 0,3 certain",
+        "3 of 0.25 GB, eth0 ab 0,,3 certain", "3 of 0.25 GB, eth0 ab 0,3 perhaps",
         "99999999999 of 0.25 GB, eth0 ab 0,3 certain", "3 of 0.25 GB, eth0 ab 0,3 certainly"})
     EXPECT_FALSE(read_fact<Kind>(text)) << text;
   EXPECT_FALSE(read_fact<Tail>("3 4 5"));

@@ -52,7 +52,7 @@ void add_site(CLI::App& app, SiteOptions& site) {
   auto* environment =
       app.add_option("--environment", site.environment, "Environment of the profile")->type_name("NAME");
   app.add_option("--launcher", site.launcher,
-                 "Launcher of the ranks (default: srun in a Slurm job, else mpirun, else local)")
+                 "Launcher of the ranks (default: srun in a Slurm job, else mpirun, else mpiexec, else local)")
       ->type_name("NAME");
   auto* line = app.add_option("--launch", site.launch,
                               "Your own launch line, such as 'srun -N 2 --ntasks-per-node=8': muster's agent is put\n"
