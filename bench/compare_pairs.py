@@ -81,7 +81,8 @@ def worse_metrics(comparison):
 
 def tell(title, pairs):
     worse = [one for status, one in pairs if status == 1]
-    less = [one for status, one in pairs if status != 1 and any(verdict.get("less_known") for verdict in one.get("verdicts", []))]
+    less = [one for status, one in pairs
+            if status != 1 and any(part.get("less_known") for part in one.get("verdicts", []) + one.get("values_gone", []))]
     print(f"{title}: {len(pairs)} pairs, something worse in {len(worse)}, otherwise something less known in {len(less)}", flush=True)
     named = collections.Counter(name for one in worse for name in worse_metrics(one) or ["a verdict, a fact or a value not measured"])
     for name, count in named.most_common(12):

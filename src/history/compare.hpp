@@ -47,7 +47,8 @@ struct OneSided {
   std::string case_id;
   std::string metric;
   std::vector<std::string> items;
-  bool is_worse = false;  ///< it has gone though the case passed; otherwise its verdict is more informative
+  bool is_worse = false;       ///< it has gone though the case passed; otherwise its verdict is more informative
+  bool is_less_known = false;  ///< it has gone because its samples were disturbed
 };
 
 /// A metric of the same things, measured as something else: `link=pcie` where it was `link=nvlink`.

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/lists.hpp"
 #include "base/text.hpp"
 #include "history/compare_parts.hpp"
 
@@ -103,8 +104,8 @@ class Presence {
   }
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string>;  ///< case, metric, item
-  using Group = std::tuple<std::string, std::string, bool>;       ///< case, metric, whether it is worse
+  using Key = std::tuple<std::string, std::string, std::string>;   ///< case, metric, item
+  using Group = std::tuple<std::string, std::string, bool, bool>;  ///< case, metric, is_worse, is_less_known
   using Items = std::vector<std::string>;
   struct Thing {
     Values before;
@@ -114,7 +115,7 @@ class Presence {
   static Key key_of(const PastValue& value) { return {value.key.case_id, value.key.metric, value.key.item.name}; }
   static void add(std::map<Group, Items>& groups, std::vector<OneSided>& to) {
     for (auto& [group, items] : groups)
-      to.push_back({std::get<0>(group), std::get<1>(group), std::move(items), std::get<2>(group)});
+      to.push_back({std::get<0>(group), std::get<1>(group), std::move(items), std::get<2>(group), std::get<3>(group)});
   }
 
   void take(const Key& key, const Thing& thing, const PastCase& then, const PastCase& now) {
@@ -124,8 +125,9 @@ class Presence {
     const PastValue& value = is_gone ? *thing.before.front() : *thing.after.front();
     if (has_other_ranks(then, now)) return count_other_shape(thing.before.size(), then, now);
     if (!could_have(is_gone ? after_ : before_, value.key.item)) return;
-    const bool is_worse = is_gone && now.verdict == Verdict::pass;
-    (is_gone ? gone_ : new_)[{id, metric, is_worse}].push_back(item);
+    const bool is_less_known = is_gone && is_in(DisturbedItem{metric, item}, now.disturbed);
+    const bool is_worse = is_gone && !is_less_known && now.verdict == Verdict::pass;
+    (is_gone ? gone_ : new_)[{id, metric, is_worse, is_less_known}].push_back(item);
   }
 
   void take_both(const Key& key, const Thing& thing, const PastCase& then, const PastCase& now) {

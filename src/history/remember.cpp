@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
@@ -86,6 +87,9 @@ class CaseValues {
     return std::move(values_);
   }
 
+  /// Of the same readings as all().
+  [[nodiscard]] std::vector<DisturbedItem> disturbed() const { return {disturbed_.begin(), disturbed_.end()}; }
+
  private:
   PastValue head_of(const MetricRow& row) const {
     PastValue value;
@@ -113,10 +117,11 @@ class CaseValues {
     if (!is_of_series(row.metric, row.where)) return;
     std::map<SeriesKey, Folded> items;
     for (const RankReading& reading : row.readings) {
-      if (reading.summary.n <= 0 || !std::isfinite(reading.summary.median)) continue;
       PastValue value = head_of(row);
       value.key.item = names_.item(row.metric, reading.rank, reading.peer, value.key.where);
       if (value.key.item.name.empty()) continue;
+      if (reading.summary.n <= 0) disturbed_.insert({row.metric, value.key.item.name});
+      if (reading.summary.n <= 0 || !std::isfinite(reading.summary.median)) continue;
       value.key.shape = job_shape(probe_, value.key.item.kind, result_.nodes, result_.ranks);
       const SeriesKey key = value.key;  // not of the value, which moves
       Folded& folded = items.try_emplace(key, Folded{std::move(value), {}, {}}).first->second;
@@ -135,7 +140,9 @@ class CaseValues {
   }
 
   void take_row(const std::string& node, const MetricRow& row) {
-    if (!is_of_series(row.metric, row.where) || row.over.n <= 0 || !std::isfinite(row.over.median)) return;
+    if (!is_of_series(row.metric, row.where)) return;
+    if (row.over.n <= 0) disturbed_.insert({row.metric, node});
+    if (row.over.n <= 0 || !std::isfinite(row.over.median)) return;
     PastValue value = head_of(row);
     value.key.item = {ItemKind::node, node, node, {}};
     value.key.shape = job_shape(probe_, ItemKind::node, result_.nodes, result_.ranks);
@@ -154,6 +161,7 @@ class CaseValues {
   std::map<std::string, Verdict> verdicts_;
   ItemNames names_;
   std::vector<PastValue> values_;
+  std::set<DisturbedItem> disturbed_;
 };
 
 PastCase case_of(const CaseResult& result) {
@@ -206,8 +214,10 @@ PastRun remember(const RunReport& report) {
   run.nodes = report.nodes;
   for (const CaseResult& result : report.cases) {
     add_devices(result, run.cases.emplace_back(case_of(result)));
-    auto values = CaseValues(result, report).all();
+    CaseValues of_case(result, report);
+    auto values = of_case.all();
     std::move(values.begin(), values.end(), std::back_inserter(run.values));
+    run.cases.back().disturbed = of_case.disturbed();
   }
   return run;
 }

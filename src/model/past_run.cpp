@@ -57,6 +57,12 @@ void fields(Io& io, Is<NodeVerdict> auto& one) {
 }
 
 template <class Io>
+void fields(Io& io, Is<DisturbedItem> auto& one) {
+  io("metric", one.metric);
+  io("item", one.item);
+}
+
+template <class Io>
 void fields(Io& io, Is<PastCase> auto& one) {
   io("id", one.id);
   io("check", one.check);
@@ -66,6 +72,7 @@ void fields(Io& io, Is<PastCase> auto& one) {
   io("ranks", one.ranks);
   io.optional("on_nodes", one.on_nodes);
   io.optional("devices", one.devices);
+  io.optional("disturbed", one.disturbed);
 }
 
 template <class Io>

@@ -58,6 +58,13 @@ struct NodeVerdict {
   friend bool operator==(const NodeVerdict&, const NodeVerdict&) = default;
 };
 
+/// A metric of an item of which all samples were disturbed: it was measured, and has no value.
+struct DisturbedItem {
+  std::string metric;
+  std::string item;
+  friend auto operator<=>(const DisturbedItem&, const DisturbedItem&) = default;
+};
+
 struct PastCase {
   std::string id;
   std::string check;
@@ -66,7 +73,8 @@ struct PastCase {
   int nodes = 0;
   int ranks = 0;
   std::vector<NodeVerdict> on_nodes;
-  std::vector<std::string> devices;  ///< UUIDs that its failing findings blame
+  std::vector<std::string> devices;           ///< UUIDs that its failing findings blame
+  std::vector<DisturbedItem> disturbed = {};  ///< each once, sorted
   friend bool operator==(const PastCase&, const PastCase&) = default;
 };
 

@@ -368,6 +368,16 @@ TEST(Compare, WhatIsNotMeasuredAnyMoreIsWorse) {
   busy.cases[0].verdict = after.cases[0].verdict = Verdict::unmeasured;
   EXPECT_FALSE(compare(busy, after).is_worse()) << "neither run could measure all of it, and both said so";
   EXPECT_EQ(compare(busy, after).values_gone.size(), 1U);
+  PastRun disturbed = after;
+  disturbed.cases[0].verdict = Verdict::pass;
+  EXPECT_TRUE(compare(before, disturbed).is_worse());
+  disturbed.cases[0].disturbed = {{"triad", "nid001"}};
+  const auto less = compare(before, disturbed);
+  EXPECT_FALSE(less.is_worse()) << "others used the CPUs";
+  ASSERT_EQ(less.values_gone.size(), 1U);
+  EXPECT_TRUE(less.values_gone[0].is_less_known);
+  disturbed.cases[0].disturbed = {{"triad", "nid002"}, {"copy", "nid001"}};
+  EXPECT_TRUE(compare(before, disturbed).is_worse()) << "those of another node or metric";
   after.cases[0].verdict = Verdict::pass;
 
   after.nodes.erase(after.nodes.begin());

@@ -59,6 +59,18 @@ TEST(Remember, RanksOfANodeAreOneValueWhereverTheyStand) {
   }
 }
 
+TEST(Remember, WhatHasNoUndisturbedSampleIsNoValue) {
+  CaseResult disturbed = memory({"nid001", "nid002"});
+  disturbed.metrics[0].readings[2].summary = disturbed.metrics[0].readings[3].summary = {};
+  const PastRun run = remembered(disturbed);
+  EXPECT_EQ(run.values.size(), 1U);
+  EXPECT_EQ(run.cases.at(0).disturbed, (std::vector<DisturbedItem>{{"triad", "nid002"}}));
+  const auto read = past_run_from_json(to_json(run));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->cases, run.cases);
+  EXPECT_TRUE(remembered(memory({"nid001", "nid002"})).cases.at(0).disturbed.empty());
+}
+
 TEST(Remember, AVerdictOrADoubtAboutTimesIsKept) {
   CaseResult failed = memory({"nid001", "nid002"});
   failed.node_rows[1].verdict = Verdict::fail;

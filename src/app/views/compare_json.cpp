@@ -59,7 +59,8 @@ nlohmann::json object_of(const OneSided& one) {
   return {{"case", printable_line(one.case_id)},
           {"metric", printable_line(one.metric)},
           {"items", names_json(one.items)},
-          {"worse", one.is_worse}};
+          {"worse", one.is_worse},
+          {"less_known", one.is_less_known}};
 }
 
 nlohmann::json object_of(const Relabelled& one) {

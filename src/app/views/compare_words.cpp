@@ -103,7 +103,10 @@ Parts parts_of(const PastRun& before, const PastRun& after, const Comparison& fo
   for (const MetricChange& one : found.metrics)
     (one.is_worse ? parts.worse : one.share == 0 ? parts.changed : parts.better).push_back(line_of(one));
   for (const OneSided& one : found.values_gone)
-    if (one.is_worse) parts.worse.push_back("not measured any more: " + line_of(one));
+    if (one.is_worse)
+      parts.worse.push_back("not measured any more: " + line_of(one));
+    else if (one.is_less_known)
+      parts.less_known.push_back("no undisturbed sample: " + line_of(one));
   add_names("nodes that went", found.nodes_gone, parts.worse);
   add_names("devices that went", found.devices_gone, parts.worse);
   for (const FactChange& one : found.facts) parts.changed.push_back(line_of(one));
@@ -113,7 +116,7 @@ Parts parts_of(const PastRun& before, const PastRun& after, const Comparison& fo
   add_names("cases only before", with_verdicts(found.only_before, before), parts.one_sided);
   add_names("cases only after", with_verdicts(found.only_after, after), parts.one_sided);
   for (const OneSided& one : found.values_gone)
-    if (!one.is_worse) parts.one_sided.push_back("only before: " + line_of(one));
+    if (!one.is_worse && !one.is_less_known) parts.one_sided.push_back("only before: " + line_of(one));
   for (const OneSided& one : found.values_new) parts.one_sided.push_back("only after: " + line_of(one));
   return parts;
 }
@@ -134,8 +137,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
   add(found.other_shape, fmt::format("{} before, {} after", found.shape_before, found.shape_after));
   add(found.without_share, "0 or less in one of the runs");
   add(found.one_sided, "measured in one of the runs only");
-  if (found.as_often > 0)
-    text += fmt::format("; {} worse than before, as often in earlier runs", found.as_often);
+  if (found.as_often > 0) text += fmt::format("; {} worse than before, as often in earlier runs", found.as_often);
   const int others = found.untimed + found.other_machine + found.other_shape + found.without_share + found.one_sided;
   if (found.compared == 0 && others == 0)
     text += before.values.empty() || after.values.empty()
