@@ -274,16 +274,24 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (!about_gpu) continue;
     const Gpu gpu{place, named, about_gpu->address};
     const std::string& text = about_gpu->words;
+    // A fault may be in what can't be read.
+    const auto judge_if = [&](const auto& read, const auto& judge) {
+      if (read) return judge(*read);
+      findings.push_back(about(gpu, Verdict::unmeasured, fmt::format("reported malformed data: {} {}", fact.key, text),
+                               "report this: the observation is incomplete"));
+    };
     if (fact.key == "grew")
-      if (const auto growth = read_fact<CounterGrowth>(fact.value)) judge_growth(seen, gpu, *growth, rates, findings);
+      judge_if(read_fact<CounterGrowth>(fact.value),
+               [&](const auto& growth) { judge_growth(seen, gpu, growth, rates, findings); });
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
     if (fact.key == "link_in_use")
-      if (const auto link = read_fact<LinkInUse>(fact.value)) judge_link_in_use(gpu, *link, findings);
+      judge_if(read_fact<LinkInUse>(fact.value), [&](const auto& link) { judge_link_in_use(gpu, link, findings); });
     if (fact.key == "others" && seen_others.insert({place.node_index, fact.value}).second)
       judge_others(view, gpu, text, findings);
     if (fact.key == "xid")
-      if (const auto xid = read_fact<XidReported>(fact.value); xid && xids.insert({gpu.address, xid->number}).second)
-        judge_xid(gpu, xid->number, findings);
+      judge_if(read_fact<XidReported>(fact.value), [&](const auto& xid) {
+        if (xids.insert({gpu.address, xid.number}).second) judge_xid(gpu, xid.number, findings);
+      });
     if (fact.key == "link_down")
       findings.push_back(about(gpu, Verdict::fail, fmt::format("lost {} under load", text),
                                fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "

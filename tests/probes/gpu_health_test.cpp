@@ -49,6 +49,11 @@ std::string reported(const std::vector<Fact>& more, const std::string& model = "
   return fmt::format("{}: {}", to_string(judgement.findings[0].verdict), judgement.findings[0].reason);
 }
 
+TEST(GpuHealth, WhatCannotBeReadIsNoPass) {
+  for (const auto& fact : {Fact{"grew", "dram_uncorrected one"}, Fact{"link_in_use", "3 5 8"}, Fact{"xid", "many"}})
+    EXPECT_EQ(reported({fact}).rfind("unmeasured: ", 0), 0u) << fact.key << ": " << reported({fact});
+}
+
 TEST(GpuHealth, WhatIsWatchedAndWellIsEvidence) {
   MadeCase made(copy_probe());
   made.rank("a", watched({{"link_in_use", "5 5 16 16"}, {"throttled", "power_cap, idle"}}));

@@ -37,8 +37,9 @@ struct Bad {
 
 Bad bad_of(const RankPlace& place, const Fact& fact) {
   Bad bad{.place = &place, .is_data = fact.key == "wrong"};
-  // One that can't be read is no less a fault.
-  std::tie(bad.gpu, bad.to, bad.words) = std::tuple("-", "-", printable_line(fact.value));
+  // A fact that can't be read is reported as it is.
+  bad.gpu = bad.to = "-";
+  bad.words = printable_line(fact.value);
   if (const auto wrong = bad.is_data ? read_fact<WrongCopy>(fact.value) : std::nullopt) {
     std::tie(bad.gpu, bad.to, bad.words) = std::tie(wrong->gpu, wrong->to, wrong->words);
     bad.kind = "by " + wrong->by;

@@ -57,7 +57,7 @@ Finding name_wrong(const CaseView& view, int rank, int peer, const WrongData& wr
   return finding;
 }
 
-/// One finding for each receiver and sender; a fact that can't be read is no less a fault.
+/// One finding for each receiver and sender; a fact that can't be read is reported as it is.
 void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
   std::map<std::pair<int, int>, WrongData> all;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
