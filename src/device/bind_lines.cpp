@@ -74,8 +74,9 @@ std::string_view visible_variable(std::string_view vendor) {
 std::string gpu_wrapper(const Placement& placement, std::string_view variable, std::string_view local_rank) {
   const auto gpus = gpus_of(placement);
   if (gpus.empty() || variable.empty()) return {};
-  // Otherwise CUDA counts the fastest first, and the numbers are those of another GPU.
-  const char* const order = variable == "CUDA_VISIBLE_DEVICES" ? "CUDA_DEVICE_ORDER=PCI_BUS_ID " : "";
+  std::string order;
+  if (const GpuVendor* vendor = vendor_by_visible_variable(variable))
+    for (const std::string_view setting : vendor->order_settings) order += std::string(setting) + " ";
   if (are_in_order(gpus)) return fmt::format("bash -c '{}{}=${} exec \"$0\" \"$@\"'", order, variable, local_rank);
   return fmt::format("bash -c 'gpus=({}); {}{}=${{gpus[${}]}} exec \"$0\" \"$@\"'", join(gpus, " "), order, variable,
                      local_rank);

@@ -71,7 +71,8 @@ CollectiveLibrary open_collective_library(std::initializer_list<const char*> nam
 
 CollectiveLibrary open_collectives(std::string_view vendor, const CallWatch& watch) {
   const GpuBackend* backend = find_gpu_backend(vendor);
-  return backend == nullptr ? CollectiveLibrary() : backend->open_collectives(watch);
+  return backend == nullptr || backend->open_collectives == nullptr ? CollectiveLibrary()
+                                                                    : backend->open_collectives(watch);
 }
 
 }  // namespace muster

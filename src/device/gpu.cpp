@@ -136,7 +136,8 @@ Result<GpuDevice> Gpus::describe(int index) {
   if (try_call(index, table_->uuid, static_cast<void*>(bytes.data()), handle) == 0) {
     std::array<unsigned char, 16> uuid{};
     std::copy_n(bytes.begin(), uuid.size(), uuid.begin());
-    if (const GpuBackend* backend = find_gpu_backend(table_->vendor)) device.uuid = backend->uuid_text(uuid);
+    const GpuBackend* backend = find_gpu_backend(table_->vendor);
+    if (backend != nullptr && backend->uuid_text != nullptr) device.uuid = backend->uuid_text(uuid);
     watch_.device(device.full_label());
   }
   const auto attribute = [&](int which) {

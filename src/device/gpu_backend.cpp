@@ -55,14 +55,17 @@ std::string labels_of_driver_errors() {
 std::unique_ptr<GpuMeter> open_gpu_meter(std::string_view vendor, const PciAddress& address, const std::string& root,
                                          CallWatch watch) {
   const GpuBackend* backend = find_gpu_backend(vendor);
-  return backend == nullptr ? nullptr : backend->open_meter(address, root, std::move(watch));
+  return backend == nullptr || backend->open_meter == nullptr ? nullptr
+                                                              : backend->open_meter(address, root, std::move(watch));
 }
 
 // Extensions that only some libraries have: looked for in this process, not linked.
 std::optional<bool> is_mpi_gpu_aware(std::string_view vendor) {
   const GpuBackend* backend = find_gpu_backend(vendor);
   if (backend == nullptr) return std::nullopt;
-  if (auto* ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, backend->open_mpi_query))) return ask() == 1;
+  if (backend->open_mpi_query != nullptr)
+    if (auto* ask = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, backend->open_mpi_query))) return ask() == 1;
+  if (backend->mpich_kind < 0) return std::nullopt;
   // MPICH's and Cray's, which count CUDA 0, Level Zero 1 and HIP 2.
   if (auto* ask = reinterpret_cast<int (*)(int, int*)>(::dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"))) {
     int is_supported = 0;

@@ -24,31 +24,33 @@ class GpuWatch;
 struct CollectiveLibrary;
 struct GpuRuntime;
 
+/// Each function may be left out: muster then does without what it gives.
 struct GpuBackend {
   std::string_view vendor;  ///< GpuVendor::name
-  GpuRuntime (*open_runtime)(const CallWatch& watch);
-  GpuBlasLibrary (*open_blas)(const CallWatch& watch);
-  CollectiveLibrary (*open_collectives)(const CallWatch& watch);
-  /// `root`: of the machine's files. nullptr: no source.
-  std::unique_ptr<GpuMeter> (*open_meter)(const PciAddress& address, const std::string& root, CallWatch watch);
-  /// For GPUs of the inventory. nullptr: no source.
-  std::unique_ptr<GpuWatch> (*open_watch)(const Inventory& inventory, CallWatch watch);
+  GpuRuntime (*open_runtime)(const CallWatch& watch) = nullptr;
+  GpuBlasLibrary (*open_blas)(const CallWatch& watch) = nullptr;
+  CollectiveLibrary (*open_collectives)(const CallWatch& watch) = nullptr;
+  /// `root`: of the machine's files. Returns nullptr where there is no source.
+  std::unique_ptr<GpuMeter> (*open_meter)(const PciAddress& address, const std::string& root,
+                                          CallWatch watch) = nullptr;
+  /// For GPUs of the inventory. Returns nullptr where there is no source.
+  std::unique_ptr<GpuWatch> (*open_watch)(const Inventory& inventory, CallWatch watch) = nullptr;
   /// Of what the runtime gives as the GPU's UUID. Empty: it is none.
-  std::string (*uuid_text)(const std::array<unsigned char, 16>& bytes);
+  std::string (*uuid_text)(const std::array<unsigned char, 16>& bytes) = nullptr;
   /// Whether its GPUs multiply numbers of the type; `capability`: as GpuDevice has it.
-  bool (*has_type)(int capability, NumberType type);
-  std::span<const DeviceModel> models;  ///< where a name holds that of another one, the longer stands first
+  bool (*has_type)(int capability, NumberType type) = nullptr;
+  std::span<const DeviceModel> models = {};  ///< where a name holds that of another one, the longer stands first
   /// What its driver shows in files, once the inventory has the PCI bus.
-  void (*add_files)(const Machine& machine, Inventory& inventory);
-  /// Removes device files that are made when they are needed. nullptr: there are none.
-  void (*forgive_files)(const Machine& machine, Inventory& inventory);
-  /// Data of its management libraries: all of it, and of links alone. nullptr: its files have them.
-  void (*add_libraries)(Inventory& inventory, const CallWatch& watch);
-  void (*add_links)(Inventory& inventory, const CallWatch& watch);
-  KernelLogForms log;
-  DriverErrors errors;
-  const char* open_mpi_query;  ///< function of Open MPI: 1 when it takes messages from such GPUs' memory
-  int mpich_kind;              ///< number for MPICH's `MPIX_GPU_query_support`
+  void (*add_files)(const Machine& machine, Inventory& inventory) = nullptr;
+  /// Removes device files that are made when they are needed.
+  void (*forgive_files)(const Machine& machine, Inventory& inventory) = nullptr;
+  /// Data of its management libraries, where its files do not have it: all of it, and of links alone.
+  void (*add_libraries)(Inventory& inventory, const CallWatch& watch) = nullptr;
+  void (*add_links)(Inventory& inventory, const CallWatch& watch) = nullptr;
+  KernelLogForms log = {};
+  DriverErrors errors = {};
+  const char* open_mpi_query = nullptr;  ///< function of Open MPI: 1 when it takes messages from such GPUs' memory
+  int mpich_kind = -1;                   ///< number for MPICH's `MPIX_GPU_query_support`; -1: none
 };
 
 /// All, in the order in which they are opened: that of `GpuVendor::place`.

@@ -68,7 +68,7 @@ GpuBlasLibrary open_gpu_blas_library(
 
 GpuBlasLibrary open_gpu_blas(std::string_view vendor, const CallWatch& watch) {
   const GpuBackend* backend = find_gpu_backend(vendor);
-  return backend == nullptr ? GpuBlasLibrary() : backend->open_blas(watch);
+  return backend == nullptr || backend->open_blas == nullptr ? GpuBlasLibrary() : backend->open_blas(watch);
 }
 
 GpuBlas::GpuBlas(std::shared_ptr<const GpuBlasTable> table, const Gpus& gpus, int device, CallWatch watch)

@@ -20,8 +20,10 @@ Device bare(const Device& gpu) {
 }  // namespace
 
 GpuHealth::GpuHealth(const Inventory& inventory, CallWatch watch) {
-  for (const GpuBackend* backend : gpu_backends())
+  for (const GpuBackend* backend : gpu_backends()) {
+    if (backend->open_watch == nullptr) continue;
     if (auto opened = backend->open_watch(inventory, watch)) watches_.emplace(backend->vendor, std::move(opened));
+  }
 }
 
 GpuHealth::~GpuHealth() = default;

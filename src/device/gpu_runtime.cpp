@@ -59,7 +59,8 @@ GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch) {
 
 std::vector<GpuRuntime> open_gpu_runtimes(const CallWatch& watch) {
   std::vector<GpuRuntime> runtimes;
-  for (const GpuBackend* backend : gpu_backends()) runtimes.push_back(backend->open_runtime(watch));
+  for (const GpuBackend* backend : gpu_backends())
+    if (backend->open_runtime != nullptr) runtimes.push_back(backend->open_runtime(watch));
   return runtimes;
 }
 

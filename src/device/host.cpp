@@ -36,7 +36,8 @@ Result<Inventory> read_inventory(const std::string& root) {
   Inventory inventory;
   add_versions(machine, inventory);
   add_pci(machine, inventory);
-  for (const GpuBackend* backend : gpu_backends()) backend->add_files(machine, inventory);
+  for (const GpuBackend* backend : gpu_backends())
+    if (backend->add_files != nullptr) backend->add_files(machine, inventory);
   add_device_files(machine, inventory);
   add_network(machine, inventory);
   return inventory;

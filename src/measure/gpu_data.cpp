@@ -12,6 +12,7 @@
 #include "device/gpu_backend.hpp"
 #include "device/machine.hpp"
 #include "measure/gpu_facts.hpp"
+#include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/node_ranks.hpp"
 #include "measure/rank_gpus.hpp"
@@ -127,9 +128,7 @@ void GpuData::explain_blindness() {
     setting_ = gpu_mapping::hiding_setting(mapped_.facts);
     return see(Sight::lacking, state_of(broken->library), broken->remedy);
   }
-  see(Sight::lacking, "no library shows a GPU here",
-      "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node; see "
-      "device_visibility");
+  see(Sight::lacking, "no library shows a GPU here", remedy_without_runtime());
 }
 
 void GpuData::choose_device() {
@@ -143,8 +142,7 @@ void GpuData::choose_device() {
   sight_ = Sight::gpu;
   if (use_ == GpuUse::data) return look_for_carrier();
   if (auto loaded = runtime_->gpus->load_kernels(device_); !loaded)
-    return see(Sight::lacking, loaded.error().what,
-               "install the run-time compiler that belongs to the driver (libnvrtc.so, libhiprtc.so)");
+    return see(Sight::lacking, loaded.error().what, remedy_without_compiler(runtime_->vendor));
   look_for_any_carrier();
 }
 

@@ -18,6 +18,15 @@ std::string remedy_without_kernels() {
                      of_all_vendors(&GpuVendor::compiler, " or "), of_all_vendors(&GpuVendor::toolkit, " and of "));
 }
 
+std::string remedy_without_runtime() {
+  return fmt::format("run it where GPUs are, with the driver's libraries ({}) on the node; see device_visibility",
+                     of_all_vendors(&GpuVendor::runtime_library));
+}
+
+std::string remedy_without_compiler(std::string_view vendor) {
+  return fmt::format("install the run-time compiler that belongs to the driver ({})", terms_of_vendor(vendor).compiler);
+}
+
 std::string state_commands() {
   return of_all_vendors(&GpuVendor::state_command);
 }

@@ -72,6 +72,16 @@ bool is_any_vendors(Terms GpuVendor::*terms, std::string_view word) {
   return vendor_with(terms, [&](std::string_view one) { return one == word; }) != nullptr;
 }
 
+const GpuVendor* vendor_by_visible_variable(std::string_view variable) {
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (!variable.empty() && vendor->visible_variable == variable) return vendor;
+  return nullptr;
+}
+
+std::string_view log_marks_of(const GpuVendor& vendor) {
+  return vendor.log_marks.empty() ? vendor.driver : vendor.log_marks;
+}
+
 const GpuVendor* vendor_by_prefix(Terms GpuVendor::*terms, std::string_view text) {
   return vendor_with(terms, [&](std::string_view one) { return text.starts_with(one); });
 }

@@ -61,6 +61,7 @@ struct GpuVendor {
 
   // Variables.
   std::string_view visible_variable = {};  ///< selects GPUs for a program
+  Terms order_settings = {};               ///< `NAME=VALUE`: with them its numbers are those of whole GPUs by address
   Terms inner_variables = {};              ///< among what that one left, the first that is set selects again
   SelectionRules selection = SelectionRules::none;
   Terms selection_variables = {};            ///< all that select, order or grant its GPUs
@@ -110,6 +111,10 @@ struct GpuVendor {
 [[nodiscard]] std::string first_of_all_vendors(Terms GpuVendor::*terms, std::string_view separator);
 /// Whether one of `terms` of any vendor is `word`.
 [[nodiscard]] bool is_any_vendors(Terms GpuVendor::*terms, std::string_view word);
+/// nullptr: it selects GPUs of none.
+[[nodiscard]] const GpuVendor* vendor_by_visible_variable(std::string_view variable);
+/// Words of the kernel's log that belong to it: at least the name of its driver.
+[[nodiscard]] std::string_view log_marks_of(const GpuVendor& vendor);
 /// The first vendor of whose `terms` one begins `text`; nullptr: none.
 [[nodiscard]] const GpuVendor* vendor_by_prefix(Terms GpuVendor::*terms, std::string_view text);
 /// `4242 nv-hostengine (12 MiB)`: a service of a vendor's, not a leftover of a job. `4243 nv-hostengine of user 1003

@@ -8,12 +8,21 @@
 
 namespace muster {
 
+/// Whether a kind of message counts only for a GPU that the node has; of one that is not there it is of the past.
+enum class OfGpu : unsigned char {
+  no,
+  with_address,  ///< if the message has an address; else it is about the node
+  always,
+};
+
 /// How one kind of message is judged. docs/kernel-log.md is the table for people.
 struct KernelKind {
   std::string_view name;            ///< `gpu_lost`
   Verdict verdict = Verdict::pass;  ///< pass: a note
   std::string_view words;           ///< `it has fallen off the bus`
   std::string_view remedy;          ///< a sentence without a full stop
+  OfGpu of_gpu = OfGpu::no;
+  std::string_view number = {};  ///< what the driver calls the number in the message: `SXid`
 };
 
 /// What messages of a kind look like.

@@ -127,7 +127,8 @@ std::string call_remedy(const SeenRanks& ranks) {
   if (!is_one) return {};
   if (is_collective(call)) return collective_remedy(call, nodes_of(ranks));
   const GpuVendor* vendor = vendor_by_prefix(&GpuVendor::driver_calls, call);
-  return fmt::format(fmt::runtime(vendor == nullptr ? library_remedy : vendor->hung_call), call, nodes_of(ranks));
+  const bool has_remedy = vendor != nullptr && !vendor->hung_call.empty();
+  return fmt::format(fmt::runtime(has_remedy ? vendor->hung_call : library_remedy), call, nodes_of(ranks));
 }
 
 std::string output_words(const LaunchFailure& failure) {
@@ -184,7 +185,7 @@ std::string crash_remedy(const LaunchFailure& failure, const FlightRecord& recor
   return fmt::format(
       "see the kernel log of {} (dmesg: {}), whether the library and the kernel's driver are of one release "
       "(device_visibility), and {} or a core file",
-      node, vendor == nullptr ? of_all_vendors(&GpuVendor::log_marks) : std::string(vendor->log_marks),
+      node, vendor == nullptr ? of_all_vendors(&GpuVendor::log_marks) : std::string(log_marks_of(*vendor)),
       output_words(failure));
 }
 

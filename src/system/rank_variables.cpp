@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/gpu_vendor.hpp"
+
 extern char** environ;
 
 namespace muster {
@@ -40,8 +42,12 @@ bool replace_all(std::string& text, std::string_view what, const std::string& by
 void set_gpu_variable(const RankValues& values, const AskedBinding& asked) {
   if (asked.gpu_variable.empty() || asked.binder == Binder::options) return;
   ::setenv(asked.gpu_variable.c_str(), values.gpu.c_str(), 1);
-  // Otherwise CUDA counts the fastest first, and the number is that of another GPU.
-  if (asked.gpu_variable == "CUDA_VISIBLE_DEVICES") ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+  const GpuVendor* vendor = vendor_by_visible_variable(asked.gpu_variable);
+  if (vendor == nullptr) return;
+  for (const std::string_view setting : vendor->order_settings) {
+    const std::size_t equals = setting.find('=');
+    ::setenv(std::string(setting.substr(0, equals)).c_str(), std::string(setting.substr(equals + 1)).c_str(), 1);
+  }
 }
 
 }  // namespace

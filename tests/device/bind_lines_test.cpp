@@ -33,6 +33,9 @@ TEST(BindLines, Srun) {
   const auto straight = *place_ranks(blade_with(4), {.ranks = 4, .policy = BindPolicy::gpu});
   EXPECT_EQ(gpu_wrapper(straight, visible_variable("amd"), "SLURM_LOCALID"),
             "bash -c 'ROCR_VISIBLE_DEVICES=$SLURM_LOCALID exec \"$0\" \"$@\"'");
+  EXPECT_EQ(gpu_wrapper(straight, visible_variable("intel"), "SLURM_LOCALID"),
+            "bash -c 'ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE ZE_ENABLE_PCI_ID_DEVICE_ORDER=1 "
+            "ZE_AFFINITY_MASK=$SLURM_LOCALID exec \"$0\" \"$@\"'");
   EXPECT_EQ(gpu_wrapper(straight, visible_variable("nobody"), "SLURM_LOCALID"), "");
   const auto none = *place_ranks(blade_with(4), {.ranks = 4, .policy = BindPolicy::spread});
   EXPECT_EQ(srun_gpus(none), "");

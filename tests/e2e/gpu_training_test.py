@@ -121,7 +121,7 @@ class Libraries(Training):
     def test_without_code_for_kernels_nothing_is_trained(self):
         self.assertEqual(self.train(faults=["no_kernels"]), 2, self.output)
         self.assertIn("no code for kernels", self.case["reason"])
-        self.assertIn("install the run-time compiler", self.case["remedy"])
+        self.assertIn("install the run-time compiler that belongs to the driver (NVRTC)", self.case["remedy"])
 
 
 class Ill(Training):

@@ -192,6 +192,7 @@ class HostMemory(on_gpus.OnGpus):
                 self.assertEqual(self.check("-n", "^allreduce", drivers=drivers), 2, self.output)
                 self.assertEqual(self.verdicts(), {"allreduce": "error"}, self.output)
                 self.assertIn("no library shows a GPU here (rank 0 on ", self.cases["allreduce"]["reason"])
+                self.assertIn("with the driver's libraries (libcuda, libamdhip64) on the node", self.cases["allreduce"]["remedy"])
 
     def test_training_says_where_it_computed(self):
         self.describe(count=2)

@@ -6,7 +6,8 @@ import re
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-NAMES = re.compile(r"nvidia|nvml|amdgpu|rocm", re.I)
+# Names of libraries count where they are text of the program: comments give examples.
+NAMES = re.compile(r"nvidia|nvml|amdgpu|rocm|\"[^\"\n]*(libcuda|libamdhip|libnvrtc|libhiprtc|libze_)", re.I)
 VENDORS = sorted(path.name for path in (SOURCE / "src" / "device").iterdir() if (path / "terms" / "vendor.cpp").exists())
 
 # File -> why it names a vendor.
@@ -45,6 +46,8 @@ class Vendors(unittest.TestCase):
 
     def test_names_are_found(self):
         self.assertTrue(NAMES.search("see nvidia-smi"))
+        self.assertTrue(NAMES.search('install("libcuda.so.1")'))
+        self.assertFalse(NAMES.search("/// `libcuda.so.1`"))
         self.assertTrue(in_folder_of_vendor("src/device/nvidia/nvml.cpp"))
         self.assertFalse(in_folder_of_vendor("src/device/host.cpp"))
 

@@ -15,5 +15,17 @@ TEST(GpuVendor, AServiceIsCalledSoAndOfTheSystem) {
     EXPECT_FALSE(is_gpu_service(process)) << process;
 }
 
+TEST(GpuVendor, IsFoundByTheVariableThatSelectsItsGpus) {
+  EXPECT_EQ(vendor_by_visible_variable("ROCR_VISIBLE_DEVICES"), &terms_of_vendor("amd"));
+  EXPECT_EQ(vendor_by_visible_variable("ZE_AFFINITY_MASK"), &terms_of_vendor("intel"));
+  EXPECT_EQ(vendor_by_visible_variable(""), nullptr);
+  EXPECT_EQ(vendor_by_visible_variable("OTHER_VISIBLE_DEVICES"), nullptr);
+}
+
+TEST(GpuVendor, WithoutMarksOfItsOwnTheLogHasItsDriver) {
+  EXPECT_EQ(log_marks_of(terms_of_vendor("nvidia")), "NVRM, Xid");
+  EXPECT_EQ(log_marks_of(terms_of_vendor("intel")), "i915");
+}
+
 }  // namespace
 }  // namespace muster

@@ -235,6 +235,22 @@ TEST(DeviceVisibilityAmd, StrangersThatHoldMemory) {
       << "a GPU of another job's";
 }
 
+TEST(DeviceVisibilityAmd, VendorsShareAFolderOfFilesAndEachHasItsRemedy) {
+  const auto remedy_of = [](std::string_view vendor, std::string_view driver) {
+    const auto judgement = judged([&](Inventory& inventory) {
+      Device& gpu = gpu_of(inventory, 4);
+      gpu.vendor_id = vendor;
+      gpu.driver = driver;
+      gpu.files = {{"/dev/dri/renderD132", FileAccess::missing}};
+    });
+    for (const Finding& finding : judgement.findings)
+      if (finding.reason.find("/dev/dri/renderD132 is missing") != std::string::npos) return finding.remedy;
+    return std::string("not found");
+  };
+  EXPECT_NE(remedy_of("1002", "amdgpu").find("dmesg: amdgpu, kfd"), std::string::npos);
+  EXPECT_NE(remedy_of("8086", "xe").find("dmesg: i915, xe"), std::string::npos);
+}
+
 TEST(DeviceVisibilityAmd, OneCutInOtherParts) {
   expect_fault(
       [](Inventory& inventory) { gpu_of(inventory, 7).values["compute_partition"] = "CPX"; },

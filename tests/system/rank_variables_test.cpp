@@ -30,6 +30,8 @@ class Variables : public testing::Test {
     for (const char* name : names) ::unsetenv(name);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     ::unsetenv("CUDA_DEVICE_ORDER");
+    for (const char* name : {"ZE_AFFINITY_MASK", "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_PCI_ID_DEVICE_ORDER"})
+      ::unsetenv(name);
   }
   static std::string value(const char* name) {
     const char* text = std::getenv(name);
@@ -72,6 +74,16 @@ TEST_F(Variables, TheGpuVariableIsSetUnlessOptionsOfTheUserBind) {
   fill_rank_variables(0, asked);
   EXPECT_EQ(value("CUDA_VISIBLE_DEVICES"), "4");
   EXPECT_EQ(value("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+}
+
+TEST_F(Variables, TheMaskOfLevelZeroCountsWholeGpusByAddress) {
+  AskedBinding asked = two();
+  asked.gpu_variable = "ZE_AFFINITY_MASK";
+  fill_rank_variables(0, asked);
+  EXPECT_EQ(value("ZE_AFFINITY_MASK"), "4");
+  EXPECT_EQ(value("ZE_FLAT_DEVICE_HIERARCHY"), "COMPOSITE");
+  EXPECT_EQ(value("ZE_ENABLE_PCI_ID_DEVICE_ORDER"), "1");
+  EXPECT_EQ(value("CUDA_DEVICE_ORDER"), "not set");
 }
 
 }  // namespace

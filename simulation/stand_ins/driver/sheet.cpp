@@ -107,6 +107,11 @@ std::string value_in(const Values& values, std::string_view key, std::string fal
   return found == values.end() ? std::move(fallback) : found->second;
 }
 
+/// Of a code, as descriptions may have it: decimal, or `0x78000001`.
+int number_of(const char* text) {
+  return static_cast<int>(std::strtoul(text, nullptr, 0));
+}
+
 /// `CALL CODE` in MUSTER_DRIVER_FAILS: what fails at this moment, of all devices. A test changes it between calls, so
 /// that one process tries many. A call's versions (`_v2`) are that call.
 int failing_now(std::string_view call) {
@@ -115,7 +120,7 @@ int failing_now(std::string_view call) {
   const std::string_view line = text;
   const std::string_view name = line.substr(0, line.find(' '));
   const bool is_it = call == name || (call.substr(0, name.size()) == name && call.substr(name.size(), 2) == "_v");
-  return is_it ? std::atoi(text + name.size()) : 0;
+  return is_it ? number_of(text + name.size()) : 0;
 }
 
 /// How often `call` was entered before.
@@ -173,7 +178,7 @@ int entered(std::string_view call, int device) {
     if (words[0] == "hang")
       for (;;) ::pause();
     if (words[0] != "fail" || end < 3) continue;
-    if (end < 4 || std::atoi(words[3].c_str()) == device) return std::atoi(words[2].c_str());
+    if (end < 4 || std::atoi(words[3].c_str()) == device) return number_of(words[2].c_str());
   }
   return 0;
 }

@@ -1,18 +1,38 @@
 // Errors of hardware in the kernel's log: those of GPUs' drivers and those of the host.
 // docs/kernel-log.md
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "device/driver_errors.hpp"
 #include "measure/node_devices.hpp"
+#include "model/fact_fields.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
 
 namespace {
+
+/// The fact `kernel_event`: `xid 0000:c1:00.0 - 79 1 NVRM: Xid (PCI:0000:c1:00): 79, ...`.
+struct Recorded {
+  std::string kind;
+  std::string at;    ///< address; `-`: none
+  std::string part;  ///< `-`: none
+  int code = 0;
+  int count = 0;
+  std::string words;
+};
+
+template <class Io>
+void fields(Io& io, Recorded& event) {
+  io(event.kind);
+  io(event.at);
+  io(event.part);
+  io(event.code);
+  io(event.count);
+  io.rest(event.words);
+}
 
 /// More faults, and more notes, than this on one node are a flood; which came first counts.
 constexpr std::size_t most_kinds = 32;
@@ -55,17 +75,17 @@ std::string named(const NodeView& node, const KernelEvent& event) {
 
 /// What only a GPU can have; of one that is not there the driver speaks of the past.
 bool is_of_gpu(const KernelEvent& event) {
-  return find_driver_errors(event.kind) != nullptr || event.kind.starts_with("gpu_") ||
-         (event.kind.starts_with("amd_") && event.at);
+  const KernelKind* kind = find_kernel_kind(event.kind);
+  if (kind == nullptr) return find_driver_errors(event.kind) != nullptr;
+  return kind->of_gpu == OfGpu::always || (kind->of_gpu == OfGpu::with_address && event.at);
 }
 
-Finding about_event(const NodeView& node, const LoggedEvent& logged, Verdict verdict, const std::string& what,
-                    std::string remedy) {
+Finding about_event(const NodeView& node, const LoggedEvent& logged, const ErrorMeaning& meaning) {
   const std::string name = named(node, logged.event);
-  const std::string reason =
-      name.empty() ? fmt::format("{}: {}", node.host, what) : fmt::format("{} on {}: {}", name, node.host, what);
-  if (verdict == Verdict::pass) return make_note(reason);
-  Finding finding{verdict, reason, {}, std::move(remedy)};
+  const std::string reason = name.empty() ? fmt::format("{}: {}", node.host, meaning.words)
+                                          : fmt::format("{} on {}: {}", name, node.host, meaning.words);
+  if (meaning.verdict == Verdict::pass) return make_note(reason);
+  Finding finding{meaning.verdict, reason, {}, meaning.remedy};
   finding.culprits.push_back(name.empty() ? culprit_of(node) : Culprit{CulpritKind::device, name, node.host, -1});
   return finding;
 }
@@ -82,20 +102,17 @@ std::vector<LoggedError> others_of(const NodeView& node, const LoggedEvent& logg
 Finding judged(const NodeView& node, const LoggedEvent& logged) {
   const KernelEvent& event = logged.event;
   if (const KernelKind* kind = find_kernel_kind(event.kind)) {
-    const std::string code = event.code == 0 ? "" : fmt::format(" SXid {}{}:", event.code, times(logged.count));
-    const std::string what = code.empty()
-                                 ? fmt::format("the kernel's log has \"{}\"{}: {}", printable_line(event.words, 140),
-                                               times(logged.count), kind->words)
-                                 : fmt::format("the kernel's log has{} {}", code, kind->words);
-    return about_event(node, logged, kind->verdict, what, std::string(kind->remedy));
+    const std::string message = event.code == 0 ? fmt::format("\"{}\"", printable_line(event.words, 140))
+                                                : fmt::format("{} {}", kind->number, event.code);
+    const std::string what = fmt::format("the kernel's log has {}{}: {}", message, times(logged.count), kind->words);
+    return about_event(node, logged, {event.code, kind->verdict, what, std::string(kind->remedy)});
   }
   const DriverErrors* errors = find_driver_errors(event.kind);
   if (errors == nullptr) return {};
-  const ErrorMeaning meaning = errors->meaning(event.code, event.words, others_of(node, logged));
-  return about_event(
-      node, logged, meaning.verdict,
-      fmt::format("the kernel's log has {} {}{}: {}", errors->label, event.code, times(logged.count), meaning.words),
-      meaning.remedy);
+  ErrorMeaning meaning = errors->meaning(event.code, event.words, others_of(node, logged));
+  meaning.words =
+      fmt::format("the kernel's log has {} {}{}: {}", errors->label, event.code, times(logged.count), meaning.words);
+  return about_event(node, logged, meaning);
 }
 
 template <class Number>
@@ -152,8 +169,8 @@ void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) 
   for (const LoggedEvent& kind : kinds) {
     const KernelEvent& event = kind.event;
     seen.facts.push_back(
-        {"kernel_event", fmt::format("{} {} {} {} {} {}", event.kind, event.at ? to_string(*event.at) : "-",
-                                     event.part.empty() ? "-" : event.part, event.code, kind.count, event.words)});
+        to_fact("kernel_event", Recorded{event.kind, event.at ? to_string(*event.at) : "-",
+                                         event.part.empty() ? "-" : event.part, event.code, kind.count, event.words}));
   }
 }
 
@@ -161,23 +178,14 @@ void parse_kernel_facts(const Observation& seen, NodeView& node) {
   if (const std::string* file = seen.fact("kernel_log")) node.kernel_log = *file;
   node.kernel_log_begins = std::max<std::int64_t>(0, number_of<std::int64_t>(seen, "kernel_log_begins"));
   node.kernel_log_missing = number_of<std::uint64_t>(seen, "kernel_log_missing");
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "kernel_event") continue;
-    std::string rest = fact.value;
-    std::array<std::string, 5> words;
-    for (std::string& word : words) {
-      const auto end = rest.find(' ');
-      if (end == rest.npos) break;
-      word = rest.substr(0, end);
-      rest.erase(0, end + 1);
-    }
+  for (const Recorded& one : facts_of<Recorded>(seen, "kernel_event")) {
     LoggedEvent logged;
-    logged.event.kind = words[0];
-    logged.event.at = parse_pci_address(words[1]);
-    if (words[2] != "-") logged.event.part = words[2];
-    logged.event.code = leading_number<int>(words[3]).value_or(0);
-    logged.count = leading_number<int>(words[4]).value_or(1);
-    logged.event.words = printable_line(rest, 240);
+    logged.event.kind = one.kind;
+    logged.event.at = parse_pci_address(one.at);
+    if (one.part != "-") logged.event.part = one.part;
+    logged.event.code = one.code;
+    logged.event.words = printable_line(one.words, 240);
+    logged.count = one.count;
     if (find_driver_errors(logged.event.kind) != nullptr || find_kernel_kind(logged.event.kind) != nullptr)
       node.kernel_events.push_back(std::move(logged));
   }

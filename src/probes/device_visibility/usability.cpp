@@ -55,7 +55,7 @@ Finding problem_finding(const NodeView& node, DeviceProblem problem, const std::
                                driver, gpus.size() == 1 ? "it" : "them"),
                    fmt::format("look for why the driver gave up in the kernel log of {} (dmesg: {}), reset the GPU or "
                                "power-cycle the node; in a container, see which GPUs were passed to it",
-                               node.host, terms_of_vendor(vendor_of(*gpus[0])).log_marks));
+                               node.host, log_marks_of(terms_of_vendor(vendor_of(*gpus[0])))));
   }
 }
 
@@ -75,8 +75,11 @@ struct Files {
 };
 
 Finding file_finding(const NodeView& node, FileAccess access, const Files& files) {
-  const GpuVendor* found = vendor_by_prefix(&GpuVendor::file_prefixes, files.paths[0]);
-  const GpuVendor& vendor = found == nullptr ? terms_of_vendor({}) : *found;
+  // Vendors share folders of files.
+  const GpuVendor* shared = vendor_by_prefix(&GpuVendor::file_prefixes, files.paths[0]);
+  const GpuVendor& vendor = !files.gpus.empty() ? terms_of_vendor(vendor_of(*files.gpus[0]))
+                            : shared == nullptr ? terms_of_vendor({})
+                                                : *shared;
   const std::string list = printable_line(human_list(files.paths), 300);
   std::string reason;
   std::string remedy;

@@ -60,7 +60,7 @@ double most_of(const GpuDevice& device, NumberType type) {
 
 bool has_type(std::string_view vendor, const GpuDevice& device, NumberType type) {
   const GpuBackend* backend = find_gpu_backend(vendor);
-  return backend != nullptr && backend->has_type(device.capability, type);
+  return backend != nullptr && backend->has_type != nullptr && backend->has_type(device.capability, type);
 }
 
 Result<std::unique_ptr<Bench>> Bench::make(const Work& work, const gpu_copy::SeenGpu& gpu) {

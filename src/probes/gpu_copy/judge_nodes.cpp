@@ -93,11 +93,11 @@ void judge_blind(const CaseView& view, const RankView& rank, std::vector<Finding
   const std::size_t there = rank.inventory.devices.size();
   const int expected = view.node.gpus ? view.node.gpus->count : 0;
   if (there > 0)
-    findings.push_back(
-        about_node(rank, Verdict::unmeasured,
-                   fmt::format("no runtime shows any of the {} of {} to rank {}", counted(there, "GPU"),
-                               rank.place->host, rank.place->rank),
-                   "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible, and device_visibility"));
+    findings.push_back(about_node(rank, Verdict::unmeasured,
+                                  fmt::format("no runtime shows any of the {} of {} to rank {}", counted(there, "GPU"),
+                                              rank.place->host, rank.place->rank),
+                                  fmt::format("see what {} leave visible, and device_visibility",
+                                              of_all_vendors(&GpuVendor::visible_variable, " or "))));
   else if (expected > 0)
     findings.push_back(about_node(rank, Verdict::fail,
                                   fmt::format("{} has no GPU, {} expected by the profile", rank.place->host, expected),
@@ -196,10 +196,9 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
     for (const RankView* rank : ranks)
       if (finding.culprits.size() < 8) finding.culprits.push_back(rank_culprit(rank->place->rank, node.host));
     const std::string* remedy = ranks[0]->seen->fact(fmt::format("remedy.{}", vendor_of_runtime(*ranks[0])));
-    finding.remedy =
-        remedy == nullptr
-            ? std::string("see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible to it, and gpu_mapping")
-            : *remedy;
+    finding.remedy = remedy == nullptr ? fmt::format("see what {} leave visible to it, and gpu_mapping",
+                                                     of_all_vendors(&GpuVendor::visible_variable, " or "))
+                                       : *remedy;
     finding.subject = Subject::mapping;
     findings.push_back(std::move(finding));
   }

@@ -7,6 +7,7 @@ namespace muster::amd_log {
 
 inline constexpr auto is_fault = Verdict::fail;
 inline constexpr auto is_note = Verdict::pass;
+inline constexpr auto with_address = OfGpu::with_address;
 
 inline constexpr std::string_view reseat =
     "drain and power-cycle the node; have the GPU reseated, then replaced, if it recurs";
@@ -17,16 +18,16 @@ inline constexpr std::string_view program =
 
 // docs/kernel-log.md is the table for people.
 inline constexpr KernelKind kinds[] = {
-    {"amd_uncorrected", is_fault, "uncorrected errors of the GPU (RAS)", reset},
-    {"amd_corrected", is_note, "corrected errors of the GPU (RAS)", ras_note},
+    {"amd_uncorrected", is_fault, "uncorrected errors of the GPU (RAS)", reset, with_address},
+    {"amd_corrected", is_note, "corrected errors of the GPU (RAS)", ras_note, with_address},
     {"amd_bad_pages", is_fault, "more bad pages of memory than the GPU may have",
-     "drain the node and have the GPU replaced"},
-    {"amd_fatal", is_fault, "a fatal error of the GPU", reset},
-    {"amd_lost", is_fault, "the driver has lost the GPU", reseat},
-    {"amd_reset_failed", is_fault, "a reset of the GPU failed", reset},
-    {"amd_init", is_fault, "the driver could not initialise it", reseat},
-    {"amd_ring", is_note, "a queue of the GPU did not finish in time", program},
-    {"amd_reset", is_note, "the driver reset the GPU", program},
+     "drain the node and have the GPU replaced", with_address},
+    {"amd_fatal", is_fault, "a fatal error of the GPU", reset, with_address},
+    {"amd_lost", is_fault, "the driver has lost the GPU", reseat, with_address},
+    {"amd_reset_failed", is_fault, "a reset of the GPU failed", reset, with_address},
+    {"amd_init", is_fault, "the driver could not initialise it", reseat, with_address},
+    {"amd_ring", is_note, "a queue of the GPU did not finish in time", program, with_address},
+    {"amd_reset", is_note, "the driver reset the GPU", program, with_address},
 };
 
 // The first that fits counts.

@@ -17,11 +17,11 @@ inline constexpr std::string_view sxid_note =
 
 // docs/kernel-log.md is the table for people.
 inline constexpr KernelKind kinds[] = {
-    {"gpu_lost", is_fault, "it has fallen off the bus", reseat},
-    {"gpu_init", is_fault, "the driver could not initialise it", reseat},
+    {"gpu_lost", is_fault, "it has fallen off the bus", reseat, OfGpu::always},
+    {"gpu_init", is_fault, "the driver could not initialise it", reseat, OfGpu::always},
     {"nvlink_training", is_fault, "an NVLink could not be brought up", train},
-    {"sxid_fatal", is_fault, "a fatal error of an NVSwitch", train},
-    {"sxid", is_note, "a non-fatal error of an NVSwitch", sxid_note},
+    {"sxid_fatal", is_fault, "a fatal error of an NVSwitch", train, OfGpu::no, "SXid"},
+    {"sxid", is_note, "a non-fatal error of an NVSwitch", sxid_note, OfGpu::no, "SXid"},
 };
 
 // The first that fits counts.

@@ -30,6 +30,7 @@ constexpr NamedId pci_models[] = {
 constexpr std::string_view shared_files[] = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
 constexpr std::string_view file_prefixes[] = {"/dev/nvidia"};
 constexpr std::string_view services[] = {"nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste"};
+constexpr std::string_view order_settings[] = {"CUDA_DEVICE_ORDER=PCI_BUS_ID"};
 constexpr std::string_view selection_variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
                                                     "NVIDIA_VISIBLE_DEVICES"};
 // Not initialized, a stub, no driver, no device.
@@ -68,6 +69,7 @@ constexpr GpuVendor nvidia_gpus{
     .kernel_kinds = nvidia_log::kinds,
     .kernel_patterns = nvidia_log::patterns,
     .visible_variable = "CUDA_VISIBLE_DEVICES",
+    .order_settings = order_settings,
     .selection = SelectionRules::cuda,
     .selection_variables = selection_variables,
     .precision_variable = "NVIDIA_TF32_OVERRIDE",
