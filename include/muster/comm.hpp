@@ -40,6 +40,15 @@ struct Slots {
 /// What one end of a timed pair does.
 enum class PairRole : std::uint8_t { first, second };
 
+/// One end of a timed pair: two ranks, each naming the other and the opposite role. Messages are sent from and received
+/// into the slots in turn.
+struct PairEnd {
+  int peer = 0;
+  PairRole role = PairRole::first;
+  Slots out;
+  Slots in;
+};
+
 /// A sum that was started and goes on while its rank computes. Both buffers are its own until it is done.
 class PendingSum {
  public:
@@ -92,11 +101,9 @@ class Comm {
   [[nodiscard]] virtual Result<void> send(std::span<const std::byte> bytes, int to, int tag) = 0;
   [[nodiscard]] virtual Result<void> receive(std::span<std::byte> bytes, int from, int tag) = 0;
 
-  /// Two ranks, each naming the other and the opposite role: `count` times a message there and one back. Messages are
-  /// sent from and received into the slots in turn, starting with slot `start`. Nothing else happens in the loop, so
-  /// that its time is that of the messages alone.
-  [[nodiscard]] virtual Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in,
-                                               std::uint64_t start, int count) = 0;
+  /// Two ranks: `count` times a message there and one back, starting with slot `start`. Nothing else happens in the
+  /// loop, so that its time is that of the messages alone.
+  [[nodiscard]] virtual Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) = 0;
   /// Two ranks as above: `first` keeps `window` messages under way at once, `count` windows one after the other, each
   /// answered by an empty message when all of it has arrived; with both_ways the second sends as much at the same time.
   /// `first` returns when the last answer is there. Message i of window w uses slot start + w * window + i.
@@ -106,8 +113,7 @@ class Comm {
     std::uint64_t start = 0;
     bool both_ways = false;
   };
-  [[nodiscard]] virtual Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
-                                            const Stream& stream) = 0;
+  [[nodiscard]] virtual Result<void> stream(const PairEnd& end, const Stream& stream) = 0;
 
   /// The ranks that give the same `group` (0 or more) as a communicator of their own, in the order that they have here.
   /// Must not outlive the library underneath; this one stays as it is.

@@ -78,34 +78,31 @@ class CollectiveComm final : public DeviceComm {
   }
 
   /// The stream keeps the order, so several go on it before anybody waits: as many as its queue surely takes.
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
+  Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override {
     constexpr int most_queued = 32;
-    const char* name = role == PairRole::first ? table().receive.name : table().send.name;
+    const bool is_first = end.role == PairRole::first;
+    const char* name = is_first ? table().receive.name : table().send.name;
     for (int i = 0; i < count; ++i) {
       const std::uint64_t slot = start + static_cast<std::uint64_t>(i);
-      if (role == PairRole::first)
-        if (auto sent = put(out.at(slot).data(), out.size, peer); !sent) return sent;
-      if (auto got = get(in.at(slot).data(), in.size, peer); !got) return got;
-      if (role == PairRole::second)
-        if (auto sent = put(out.at(slot).data(), out.size, peer); !sent) return sent;
+      if (is_first)
+        if (auto sent = put(end, slot); !sent) return sent;
+      if (auto got = get(end, slot); !got) return got;
+      if (!is_first)
+        if (auto sent = put(end, slot); !sent) return sent;
       if (i % most_queued == most_queued - 1)
         if (auto done = rank_->finish(name); !done) return done;
     }
     return rank_->finish(name);
   }
 
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
-    const bool is_first = role == PairRole::first;
+  Result<void> stream(const PairEnd& end, const Stream& stream) override {
+    const bool is_first = end.role == PairRole::first;
     for (int w = 0; w < stream.count; ++w) {
       const std::uint64_t slot =
           stream.start + static_cast<std::uint64_t>(w) * static_cast<std::uint64_t>(stream.window);
-      if (auto done = window(peer, is_first || stream.both_ways, !is_first || stream.both_ways, out, in,
-                             {stream.window, 1, slot, stream.both_ways});
-          !done)
-        return done;
+      if (auto done = window(end, {stream.window, 1, slot, stream.both_ways}); !done) return done;
       // A message of no bytes may be left out by the library: it would answer nothing.
-      auto answered = is_first ? get(rank_->token(1), 1, peer) : put(rank_->token(0), 1, peer);
+      auto answered = is_first ? get(rank_->token(1), 1, end.peer) : put(rank_->token(0), 1, end.peer);
       if (!answered) return answered;
       if (auto done = rank_->finish(is_first ? table().receive.name : table().send.name); !done) return done;
     }
@@ -128,16 +125,22 @@ class CollectiveComm final : public DeviceComm {
                       rank_->stream());
   }
 
+  [[nodiscard]] Result<void> put(const PairEnd& end, std::uint64_t slot) {
+    return put(end.out.at(slot).data(), end.out.size, end.peer);
+  }
+  [[nodiscard]] Result<void> get(const PairEnd& end, std::uint64_t slot) {
+    return get(end.in.at(slot).data(), end.in.size, end.peer);
+  }
+
   /// In one group, which the library carries out together.
-  [[nodiscard]] Result<void> window(int peer, bool sends, bool receives, const Slots& out, const Slots& in,
-                                    const Stream& stream) {
+  [[nodiscard]] Result<void> window(const PairEnd& end, const Stream& stream) {
     if (auto begun = rank_->open_group(); !begun) return begun;
     for (int i = 0; i < stream.window; ++i) {
       const std::uint64_t slot = stream.start + static_cast<std::uint64_t>(i);
-      if (receives)
-        if (auto got = get(in.at(slot).data(), in.size, peer); !got) return got;
-      if (sends)
-        if (auto sent = put(out.at(slot).data(), out.size, peer); !sent) return sent;
+      if (end.role == PairRole::second || stream.both_ways)
+        if (auto got = get(end, slot); !got) return got;
+      if (end.role == PairRole::first || stream.both_ways)
+        if (auto sent = put(end, slot); !sent) return sent;
     }
     return rank_->close_group();
   }

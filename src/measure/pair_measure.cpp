@@ -48,11 +48,11 @@ class PairRun {
  public:
   PairRun(Equipment& with, int peer, PairRole role, const Task& task)
       : with_(with),
-        peer_(peer),
-        role_(role),
         task_(task),
-        out_{with.out.bytes(), task.size, task.stride(), task.slots},
-        in_{with.in.bytes(), task.size, task.stride(), task.slots} {}
+        end_{peer,
+             role,
+             {with.out.bytes(), task.size, task.stride(), task.slots},
+             {with.in.bytes(), task.size, task.stride(), task.slots}} {}
 
   [[nodiscard]] Result<Sampled> lead(const SamplingGoal& goal) {
     window_ = task_.window;
@@ -78,24 +78,24 @@ class PairRun {
   [[nodiscard]] Result<void> follow() {
     for (;;) {
       Order order;
-      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&order, 1)), peer_, control_tag); !got)
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&order, 1)), end_.peer, control_tag); !got)
         return got;
       const bool is_last = order.samples <= 0;
       for (std::int64_t i = 0; i < order.samples; ++i)
         if (auto done = one_sample(static_cast<int>(order.window)); !done) return done;
       const Reply reply = to_reply(ask(with_, is_last));
-      if (auto sent = with_.comm.send(std::as_bytes(std::span(&reply, 1)), peer_, reply_tag); !sent) return sent;
+      if (auto sent = with_.comm.send(std::as_bytes(std::span(&reply, 1)), end_.peer, reply_tag); !sent) return sent;
       if (is_last) return {};
     }
   }
 
-  [[nodiscard]] bool is_first() const { return role_ == PairRole::first; }
+  [[nodiscard]] bool is_first() const { return end_.role == PairRole::first; }
   [[nodiscard]] std::uint64_t received() const {
-    return role_ == PairRole::second || task_.kind != Kind::bandwidth ? messages_ : 0;
+    return end_.role == PairRole::second || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
 
   [[nodiscard]] std::uint64_t sent() const {
-    return role_ == PairRole::first || task_.kind != Kind::bandwidth ? messages_ : 0;
+    return end_.role == PairRole::first || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
 
   [[nodiscard]] int window() const { return window_; }
@@ -104,12 +104,12 @@ class PairRun {
 
  private:
   [[nodiscard]] Result<void> announce(const Order& order) {
-    return with_.comm.send(std::as_bytes(std::span(&order, 1)), peer_, control_tag);
+    return with_.comm.send(std::as_bytes(std::span(&order, 1)), end_.peer, control_tag);
   }
 
   [[nodiscard]] Result<Reply> reply_of_peer() {
     Reply reply{};
-    if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
+    if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), end_.peer, reply_tag); !got)
       return tl::unexpected(got.error());
     return reply;
   }
@@ -135,12 +135,12 @@ class PairRun {
     with_.recorder.iteration(messages_);
     const std::uint64_t start = messages_;
     messages_ += static_cast<std::uint64_t>(window);
-    if (task_.kind == Kind::latency) return with_.carrier().ping_pong(peer_, role_, out_, in_, start, window);
+    if (task_.kind == Kind::latency) return with_.carrier().ping_pong(end_, start, window);
     Comm::Stream stream;
     stream.window = window;
     stream.start = start;
     stream.both_ways = task_.kind == Kind::bidirectional;
-    return with_.carrier().stream(peer_, role_, out_, in_, stream);
+    return with_.carrier().stream(end_, stream);
   }
 
   [[nodiscard]] Result<std::vector<double>> lead_batch(int count) {
@@ -163,11 +163,8 @@ class PairRun {
   }
 
   Equipment& with_;
-  int peer_;
-  PairRole role_;
   const Task& task_;
-  Slots out_;
-  Slots in_;
+  PairEnd end_;
   int window_ = 1;
   double last_s_ = 0;
   std::uint64_t messages_ = 0;

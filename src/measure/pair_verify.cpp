@@ -77,13 +77,15 @@ Result<void> PairVerifier::follow() {
 Result<void> PairVerifier::burst(int window, std::uint64_t number) {
   with_.recorder.iteration(number);
   const std::size_t stride = task_.stride();
-  const Slots out{with_.out.bytes().subspan(offset_of(0, number)), task_.size, stride, task_.slots};
-  const Slots in{with_.in.bytes(), task_.size, stride, task_.slots};
+  const PairEnd end{peer_,
+                    role_,
+                    {with_.out.bytes().subspan(offset_of(0, number)), task_.size, stride, task_.slots},
+                    {with_.in.bytes(), task_.size, stride, task_.slots}};
   Comm::Stream stream;
   stream.window = window;
   stream.both_ways = task_.kind == Kind::bidirectional;
-  auto done = task_.kind == Kind::latency ? with_.carrier().ping_pong(peer_, role_, out, in, 0, window)
-                                          : with_.carrier().stream(peer_, role_, out, in, stream);
+  auto done =
+      task_.kind == Kind::latency ? with_.carrier().ping_pong(end, 0, window) : with_.carrier().stream(end, stream);
   if (!done) return done;
   in_bursts_ += static_cast<std::uint64_t>(window);
   return receives() ? compare(static_cast<std::uint64_t>(window), number) : Result<void>();

@@ -64,13 +64,14 @@ Result<Observation> run_clock_skew(RunContext& context) {
   if (!firsts) return tl::unexpected(firsts.error());
   for (const int other : *firsts) {
     if (other == 0) continue;
-    const auto asked = clock_skew::ask_clock(context.comm, context.recorder, other, round_trips, realtime_nanoseconds);
+    const auto asked =
+        clock_skew::ask_clock({context.comm, context.recorder, other, round_trips, realtime_nanoseconds});
     if (!asked) return tl::unexpected(asked.error());
   }
   std::optional<Offset> mine = Offset{};
   if (context.place.local_rank != 0) return seen;
   if (context.comm.rank() != 0) {
-    auto answered = clock_skew::answer_clock(context.comm, context.recorder, 0, round_trips, realtime_nanoseconds);
+    auto answered = clock_skew::answer_clock({context.comm, context.recorder, 0, round_trips, realtime_nanoseconds});
     if (!answered) return tl::unexpected(answered.error());
     mine = *answered;
   }

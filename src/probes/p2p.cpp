@@ -161,7 +161,7 @@ Result<Observation> run_p2p(RunContext& context) {
   context.recorder.step("placement");
   auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, prepared.topology));
   if (!spots) return tl::unexpected(spots.error());
-  return p2p::all_rounds(context, gpu, out, in, std::move(*spots));
+  return p2p::all_rounds(context, gpu, {out, in}, std::move(*spots));
 }
 
 constexpr std::string_view p2p_facts[] = {"data.device"};

@@ -60,19 +60,18 @@ Result<std::unique_ptr<PendingSum>> FaultyComm::start_sum(SumType type, std::spa
   return sum;
 }
 
-Result<void> FaultyComm::ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                                   int count) {
-  auto done = ForwardingComm::ping_pong(peer, role, out, in, start, count);
-  if (done) spoil_slots(in, start, static_cast<std::uint64_t>(std::max(count, 0)));
+Result<void> FaultyComm::ping_pong(const PairEnd& end, std::uint64_t start, int count) {
+  auto done = ForwardingComm::ping_pong(end, start, count);
+  if (done) spoil_slots(end.in, start, static_cast<std::uint64_t>(std::max(count, 0)));
   return done;
 }
 
-Result<void> FaultyComm::stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) {
-  auto done = ForwardingComm::stream(peer, role, out, in, stream);
+Result<void> FaultyComm::stream(const PairEnd& end, const Stream& stream) {
+  auto done = ForwardingComm::stream(end, stream);
   // The first end gets messages only where both send.
-  const bool gets = stream.both_ways || role == PairRole::second;
+  const bool gets = stream.both_ways || end.role == PairRole::second;
   const int messages = gets ? std::max(stream.count, 0) * std::max(stream.window, 0) : 0;
-  if (done) spoil_slots(in, stream.start, static_cast<std::uint64_t>(messages));
+  if (done) spoil_slots(end.in, stream.start, static_cast<std::uint64_t>(messages));
   return done;
 }
 

@@ -13,9 +13,8 @@ class FaultyComm final : public ForwardingComm {
   Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) override;
   Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
                                                 std::span<std::byte> out) override;
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override;
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override;
+  Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override;
+  Result<void> stream(const PairEnd& end, const Stream& stream) override;
 };
 
 }  // namespace muster

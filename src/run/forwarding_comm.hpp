@@ -35,13 +35,10 @@ class ForwardingComm : public Comm {
   Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
     return good_.receive(bytes, from, tag);
   }
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
-    return good_.ping_pong(peer, role, out, in, start, count);
+  Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override {
+    return good_.ping_pong(end, start, count);
   }
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
-    return good_.stream(peer, role, out, in, stream);
-  }
+  Result<void> stream(const PairEnd& end, const Stream& stream) override { return good_.stream(end, stream); }
   Result<std::unique_ptr<Comm>> split(int group) override { return good_.split(group); }
 
  protected:

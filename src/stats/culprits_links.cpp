@@ -250,26 +250,56 @@ bool has_cell(const std::vector<LinkCell>& cells, const LinkCell& wanted) {
                      [&](const LinkCell& one) { return one.from == wanted.from && one.to == wanted.to; });
 }
 
-void judge_pair(const PairTable& table, const Pair& pair, const Bounds& bounds, const SlowPairs& slow_pairs,
-                Culprits& found, std::vector<Repeat>& repeats, std::set<int>& crowded) {
+/// Names slow links, and collects what is still to be measured for a decision.
+class LinkJudge {
+ public:
+  LinkJudge(const PairTable& table, const Bounds& bounds, Culprits& found)
+      : table_(table), bounds_(bounds), found_(found), slow_pairs_(table) {}
+
+  void judge(const Pair& pair);
+
+  /// The slowest first.
+  [[nodiscard]] const std::vector<Repeat>& repeats() {
+    std::stable_sort(repeats_.begin(), repeats_.end(),
+                     [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
+    return repeats_;
+  }
+  [[nodiscard]] std::vector<LinkCell> slowest_of_crowded() const {
+    std::vector<LinkCell> cells;
+    for (const int class_id : crowded_)
+      for (const LinkCell& cell : slow_pairs_.slowest_of(class_id)) cells.push_back(cell);
+    return cells;
+  }
+
+ private:
+  const PairTable& table_;
+  const Bounds& bounds_;
+  Culprits& found_;
+  SlowPairs slow_pairs_;
+  std::vector<Repeat> repeats_;
+  std::set<int> crowded_;  ///< classes of which it is to be known whether slow pairs stay slow alone
+};
+
+void LinkJudge::judge(const Pair& pair) {
   if (pair.ways[0].is_explained && pair.ways[1].is_explained) return;
-  const PairEvidence evidence = evidence_of(table, pair);
+  const PairEvidence evidence = evidence_of(table_, pair);
   const bool is_repeated = evidence.is_alone[0] || evidence.is_alone[1];
-  const Direction look = slow_directions(evidence, bounds.screen, bounds.least_slowness);
-  const Direction named = slow_directions(evidence, is_repeated ? bounds.repeat : bounds.name, bounds.least_slowness);
+  const Direction look = slow_directions(evidence, bounds_.screen, bounds_.least_slowness);
+  const Direction named =
+      slow_directions(evidence, is_repeated ? bounds_.repeat : bounds_.name, bounds_.least_slowness);
   for (int way = 0; way < 2; ++way) {
     const double mean = evidence.ways[way].mean();
     const LinkCell cell{way == 0 ? pair.low : pair.high, way == 0 ? pair.high : pair.low, share_of(mean)};
     const double other = look.is_slow[1 - way] ? evidence.ways[1 - way].mean() : -1;
-    if (evidence.is_alone[way] && !named.is_slow[way]) found.cleared.push_back(cell);
+    if (evidence.is_alone[way] && !named.is_slow[way]) found_.cleared.push_back(cell);
     if (!is_repeated && look.is_slow[way])
-      repeats.push_back({cell, look.score, way == 0 ? mean >= other : mean > other});
+      repeats_.push_back({cell, look.score, way == 0 ? mean >= other : mean > other});
   }
-  const bool are_many = look.is_any() && slow_pairs.are_many(table, pair, evidence);
-  if (are_many && !is_repeated) crowded.insert(class_of(table, pair));
+  const bool are_many = look.is_any() && slow_pairs_.are_many(table_, pair, evidence);
+  if (are_many && !is_repeated) crowded_.insert(class_of(table_, pair));
   if (!named.is_any() || are_many) return;
-  found.parts.push_back(link_part(table, pair, named, bounds.least_slowness));
-  found.parts.back().is_repeated = is_repeated;
+  found_.parts.push_back(link_part(table_, pair, named, bounds_.least_slowness));
+  found_.parts.back().is_repeated = is_repeated;
 }
 
 }  // namespace
@@ -288,23 +318,20 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   bounds.name = inverse_normal(1 - settings.false_rate / (3.0 * open));
   bounds.repeat = inverse_normal(1 - settings.false_rate / (3.0 * std::max(repeated, 1)));
   bounds.least_slowness = slowness_of(settings.least_slowdown);
-  std::vector<Repeat> repeats;
-  std::set<int> crowded;  // classes of which it is to be known whether slow pairs stay slow alone
-  const SlowPairs slow_pairs(table);
+  LinkJudge links(table, bounds, found);
   for (const Pair& pair : table.pairs)
-    if (!decides_group_alone(table, pair)) judge_pair(table, pair, bounds, slow_pairs, found, repeats, crowded);
-  // One direction of each pair before the other one of any.
-  std::stable_sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
+    if (!decides_group_alone(table, pair)) links.judge(pair);
   // Cells that show whether links share a path take none from the links themselves.
   const std::size_t others = is_sparsely_measured(table) ? found.worth_repeating.size() : 0;
   const auto repeat = [&](const LinkCell& cell) {
     const bool is_full = static_cast<int>(found.worth_repeating.size() - others) >= settings.most_repeats;
     if (!is_full && !has_cell(found.worth_repeating, cell)) found.worth_repeating.push_back(cell);
   };
+  const auto& repeats = links.repeats();
+  // One direction of each pair before the other one of any.
   for (const Repeat& one : repeats)
     if (one.is_slower_way) repeat(one.cell);
-  for (const int class_id : crowded)
-    for (const LinkCell& cell : slow_pairs.slowest_of(class_id)) repeat(cell);
+  for (const LinkCell& cell : links.slowest_of_crowded()) repeat(cell);
   for (const Repeat& one : repeats) repeat(one.cell);
 }
 

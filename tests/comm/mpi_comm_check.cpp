@@ -100,8 +100,7 @@ void check_pairs(Comm& comm) {
     due[i] = static_cast<std::byte>((i * 3 + static_cast<std::size_t>(peer)) & 0xff);
   }
   ByteVector got(300);
-  const Slots out{sent, 100, 100, 3};
-  const Slots in{got, 100, 100, 3};
+  const PairEnd end{peer, role, {sent, 100, 100, 3}, {got, 100, 100, 3}};
   const auto arrived = [&](const Result<void>& done, const char* what) {
     expect(done.has_value() && got == due, what, comm.rank());
     std::fill(got.begin(), got.end(), std::byte{0});
@@ -113,9 +112,9 @@ void check_pairs(Comm& comm) {
     arrived(comm.receive(got, peer, 7), "receive");
     expect(comm.send(sent, peer, 8).has_value(), "send", comm.rank());
   }
-  arrived(comm.ping_pong(peer, role, out, in, 1, 5), "ping_pong");
-  arrived(comm.stream(peer, role, out, in, {4, 2, 2, true}), "stream both ways");
-  const auto done = comm.stream(peer, role, out, in, {4, 2, 0, false});
+  arrived(comm.ping_pong(end, 1, 5), "ping_pong");
+  arrived(comm.stream(end, {4, 2, 2, true}), "stream both ways");
+  const auto done = comm.stream(end, {4, 2, 0, false});
   if (role == PairRole::second)
     arrived(done, "stream");
   else

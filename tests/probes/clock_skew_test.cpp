@@ -48,12 +48,12 @@ std::vector<std::optional<Offset>> exchange(const std::vector<std::int64_t>& ahe
     const auto rank = static_cast<std::size_t>(comm.rank());
     const ReadClock now = [&] { return realtime_nanoseconds() + ahead[rank]; };
     for (int other = 1; comm.rank() == 0 && other < comm.size(); ++other) {
-      const auto asked = ask_clock(comm, recorder, other, 20, now);
+      const auto asked = ask_clock({comm, recorder, other, 20, now});
       ASSERT_TRUE(asked && *asked);
       EXPECT_EQ(recorder.steps.back(), "ask");
     }
     if (comm.rank() == 0) return;
-    const auto answered = answer_clock(comm, recorder, 0, 20, now);
+    const auto answered = answer_clock({comm, recorder, 0, 20, now});
     ASSERT_TRUE(answered);
     found[rank] = *answered;
   });
@@ -83,7 +83,7 @@ TEST(Exchange, BothSidesKnowThatNothingMadeSense) {
     std::int64_t time = 1'000'000;
     const ReadClock backwards = [&] { return time -= 10; };
     const auto found =
-        comm.rank() == 0 ? ask_clock(comm, recorder, 1, 5, backwards) : answer_clock(comm, recorder, 0, 5, backwards);
+        comm.rank() == 0 ? ask_clock({comm, recorder, 1, 5, backwards}) : answer_clock({comm, recorder, 0, 5, backwards});
     ASSERT_TRUE(found);
     EXPECT_EQ(*found, std::nullopt);
   });

@@ -67,18 +67,17 @@ class FlippingComm final : public Comm {
   Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
     return comm_.receive(bytes, from, tag);
   }
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
-    auto done = comm_.ping_pong(peer, role, out, in, start, count);
-    flip(Through::ping_pong, in, start);
+  Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override {
+    auto done = comm_.ping_pong(end, start, count);
+    flip(Through::ping_pong, end.in, start);
     return done;
   }
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
-    const bool receives = role == PairRole::second || stream.both_ways;
-    const ByteVector before(in.memory.begin(), in.memory.end());
-    auto done = comm_.stream(peer, role, out, in, stream);
+  Result<void> stream(const PairEnd& end, const Stream& stream) override {
+    const bool receives = end.role == PairRole::second || stream.both_ways;
+    const ByteVector before(end.in.memory.begin(), end.in.memory.end());
+    auto done = comm_.stream(end, stream);
     for (int i = 0; receives && i < stream.window; ++i)
-      if (is_wrong(i)) spoil(Through::stream, in, stream.start + static_cast<std::uint64_t>(i), before);
+      if (is_wrong(i)) spoil(Through::stream, end.in, stream.start + static_cast<std::uint64_t>(i), before);
     return done;
   }
   Result<std::unique_ptr<Comm>> split(int group) override { return comm_.split(group); }

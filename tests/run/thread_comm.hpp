@@ -141,24 +141,23 @@ class ThreadComm final : public Comm {
     std::copy(arrived.begin(), arrived.end(), bytes.begin());
     return {};
   }
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
+  Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override {
     for (std::uint64_t i = start; i < start + static_cast<std::uint64_t>(count); ++i) {
-      if (role == PairRole::first) world_.post(rank_, peer, -1, out.at(i));
-      if (auto got = receive(in.at(i), peer, -1); !got) return got;
-      if (role == PairRole::second) world_.post(rank_, peer, -1, out.at(i));
+      if (end.role == PairRole::first) world_.post(rank_, end.peer, -1, end.out.at(i));
+      if (auto got = receive(end.in.at(i), end.peer, -1); !got) return got;
+      if (end.role == PairRole::second) world_.post(rank_, end.peer, -1, end.out.at(i));
     }
     return {};
   }
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
+  Result<void> stream(const PairEnd& end, const Stream& stream) override {
+    const bool is_first = end.role == PairRole::first;
     const std::uint64_t messages = static_cast<std::uint64_t>(stream.window) * static_cast<std::uint64_t>(stream.count);
     for (std::uint64_t i = stream.start; i < stream.start + messages; ++i) {
-      if (role == PairRole::first || stream.both_ways) world_.post(rank_, peer, -1, out.at(i));
-      if (role == PairRole::first && !stream.both_ways) continue;
-      if (auto got = receive(in.at(i), peer, -1); !got) return got;
+      if (is_first || stream.both_ways) world_.post(rank_, end.peer, -1, end.out.at(i));
+      if (is_first && !stream.both_ways) continue;
+      if (auto got = receive(end.in.at(i), end.peer, -1); !got) return got;
     }
-    if (role == PairRole::first) return receive({}, peer, -2);
-    return send({}, peer, -2);
+    return is_first ? receive({}, end.peer, -2) : send({}, end.peer, -2);
   }
   /// Once per group.
   Result<std::unique_ptr<Comm>> split(int group) override {

@@ -62,11 +62,28 @@ std::string limit_text(rlim_t value, bool is_bytes) {
   return is_bytes ? format_bytes({value}) : std::to_string(value);
 }
 
-Line limit_line(const char* name, int which, rlim_t wanted, bool is_bytes, const char* why) {
+struct LimitWanted {
+  const char* name;
+  int which;
+  rlim_t least;
+  bool is_bytes;
+  const char* why;
+};
+
+constexpr LimitWanted limits_wanted[] = {
+    {"locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
+     "InfiniBand and GPU transports lock memory; request \"ulimit -l unlimited\""},
+    {"open files", RLIMIT_NOFILE, 1024, false, "large jobs need more; see ulimit -n"},
+    {"stack", RLIMIT_STACK, 1u << 20, true, "raise it with ulimit -s"},
+};
+
+Line limit_line(const LimitWanted& wanted) {
   rlimit limit{};
-  if (getrlimit(static_cast<__rlimit_resource>(which), &limit) != 0) return {name, Health::bad, "can't be read", ""};
-  const bool is_enough = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
-  return {name, is_enough ? Health::good : Health::limited, limit_text(limit.rlim_cur, is_bytes), is_enough ? "" : why};
+  if (getrlimit(static_cast<__rlimit_resource>(wanted.which), &limit) != 0)
+    return {wanted.name, Health::bad, "can't be read", ""};
+  const bool is_enough = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted.least;
+  return {wanted.name, is_enough ? Health::good : Health::limited, limit_text(limit.rlim_cur, wanted.is_bytes),
+          is_enough ? "" : wanted.why};
 }
 
 Line folder_line(const char* name, const fs::path& folder) {
@@ -229,10 +246,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   add_plugins(all);
   if (site && loaded.diagnostics.ok()) add_checks(loaded, system.value_or(SystemProfile()), *site, all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
-  all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
-                           "InfiniBand and GPU transports lock memory; request \"ulimit -l unlimited\""));
-  all.push_back(limit_line("open files", RLIMIT_NOFILE, 1024, false, "large jobs need more; see ulimit -n"));
-  all.push_back(limit_line("stack", RLIMIT_STACK, 1u << 20, true, "raise it with ulimit -s"));
+  for (const LimitWanted& wanted : limits_wanted) all.push_back(limit_line(wanted));
   for (const GpuVendor* vendor : gpu_vendors())
     if (!vendor->driver_file.empty())
       all.push_back(

@@ -58,10 +58,8 @@ class MpiComm final : public Comm {
   /// These fail with kind `usage` for a message above 2^31 - 1 bytes.
   [[nodiscard]] Result<void> send(std::span<const std::byte> bytes, int to, int tag) override;
   [[nodiscard]] Result<void> receive(std::span<std::byte> bytes, int from, int tag) override;
-  [[nodiscard]] Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                                       int count) override;
-  [[nodiscard]] Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
-                                    const Stream& stream) override;
+  [[nodiscard]] Result<void> ping_pong(const PairEnd& end, std::uint64_t start, int count) override;
+  [[nodiscard]] Result<void> stream(const PairEnd& end, const Stream& stream) override;
   [[nodiscard]] Result<std::unique_ptr<Comm>> split(int group) override;
 
  private:

@@ -11,24 +11,26 @@ namespace {
 constexpr int pair_tag = 32766;    // both directions of a loop; who sends when is fixed
 constexpr int answer_tag = 32765;  // of a window
 
-int ping_pong_first(MPI_Comm comm, int peer, const Slots& out, const Slots& in, std::uint64_t start, int count) {
-  const int size = static_cast<int>(out.size);
+int ping_pong_first(MPI_Comm comm, const PairEnd& end, std::uint64_t start, int count) {
+  const int size = static_cast<int>(end.out.size);
   for (std::uint64_t i = start; i < start + static_cast<std::uint64_t>(count); ++i) {
-    if (int code = MPI_Send(out.at(i).data(), size, MPI_BYTE, peer, pair_tag, comm); code != MPI_SUCCESS) return code;
-    if (int code = MPI_Recv(in.at(i).data(), size, MPI_BYTE, peer, pair_tag, comm, MPI_STATUS_IGNORE);
+    if (int code = MPI_Send(end.out.at(i).data(), size, MPI_BYTE, end.peer, pair_tag, comm); code != MPI_SUCCESS)
+      return code;
+    if (int code = MPI_Recv(end.in.at(i).data(), size, MPI_BYTE, end.peer, pair_tag, comm, MPI_STATUS_IGNORE);
         code != MPI_SUCCESS)
       return code;
   }
   return MPI_SUCCESS;
 }
 
-int ping_pong_second(MPI_Comm comm, int peer, const Slots& out, const Slots& in, std::uint64_t start, int count) {
-  const int size = static_cast<int>(out.size);
+int ping_pong_second(MPI_Comm comm, const PairEnd& end, std::uint64_t start, int count) {
+  const int size = static_cast<int>(end.out.size);
   for (std::uint64_t i = start; i < start + static_cast<std::uint64_t>(count); ++i) {
-    if (int code = MPI_Recv(in.at(i).data(), size, MPI_BYTE, peer, pair_tag, comm, MPI_STATUS_IGNORE);
+    if (int code = MPI_Recv(end.in.at(i).data(), size, MPI_BYTE, end.peer, pair_tag, comm, MPI_STATUS_IGNORE);
         code != MPI_SUCCESS)
       return code;
-    if (int code = MPI_Send(out.at(i).data(), size, MPI_BYTE, peer, pair_tag, comm); code != MPI_SUCCESS) return code;
+    if (int code = MPI_Send(end.out.at(i).data(), size, MPI_BYTE, end.peer, pair_tag, comm); code != MPI_SUCCESS)
+      return code;
   }
   return MPI_SUCCESS;
 }
@@ -36,15 +38,8 @@ int ping_pong_second(MPI_Comm comm, int peer, const Slots& out, const Slots& in,
 /// One end of a stream.
 class Window {
  public:
-  Window(MPI_Comm comm, std::vector<MPI_Request>& requests, int peer, const Slots& out, const Slots& in,
-         const Comm::Stream& stream)
-      : comm_(comm),
-        requests_(requests),
-        peer_(peer),
-        out_(out),
-        in_(in),
-        stream_(stream),
-        size_(static_cast<int>(out.size)) {
+  Window(MPI_Comm comm, std::vector<MPI_Request>& requests, const PairEnd& end, const Comm::Stream& stream)
+      : comm_(comm), requests_(requests), end_(end), stream_(stream), size_(static_cast<int>(end.out.size)) {
     const std::size_t most = static_cast<std::size_t>(stream.window) * (stream.both_ways ? 2 : 1);
     if (requests_.size() < most) requests_.resize(most);
   }
@@ -53,27 +48,29 @@ class Window {
     int used = 0;
     // Receives first: a message that finds its buffer waiting is not copied twice.
     for (int i = 0; receives && i < stream_.window; ++i) {
-      const auto slot = in_.at(first_slot + static_cast<std::uint64_t>(i));
-      if (int code = MPI_Irecv(slot.data(), size_, MPI_BYTE, peer_, pair_tag, comm_, next(used)); code != MPI_SUCCESS)
+      const auto slot = end_.in.at(first_slot + static_cast<std::uint64_t>(i));
+      if (int code = MPI_Irecv(slot.data(), size_, MPI_BYTE, end_.peer, pair_tag, comm_, next(used));
+          code != MPI_SUCCESS)
         return code;
     }
     for (int i = 0; sends && i < stream_.window; ++i) {
-      const auto slot = out_.at(first_slot + static_cast<std::uint64_t>(i));
-      if (int code = MPI_Isend(slot.data(), size_, MPI_BYTE, peer_, pair_tag, comm_, next(used)); code != MPI_SUCCESS)
+      const auto slot = end_.out.at(first_slot + static_cast<std::uint64_t>(i));
+      if (int code = MPI_Isend(slot.data(), size_, MPI_BYTE, end_.peer, pair_tag, comm_, next(used));
+          code != MPI_SUCCESS)
         return code;
     }
     return MPI_Waitall(used, requests_.data(), MPI_STATUSES_IGNORE);
   }
 
-  int run(PairRole role) {
-    const bool is_first = role == PairRole::first;
+  int run() {
+    const bool is_first = end_.role == PairRole::first;
     for (int w = 0; w < stream_.count; ++w) {
       const std::uint64_t slot =
           stream_.start + static_cast<std::uint64_t>(w) * static_cast<std::uint64_t>(stream_.window);
       if (int code = pass(slot, is_first || stream_.both_ways, !is_first || stream_.both_ways); code != MPI_SUCCESS)
         return code;
-      const int code = is_first ? MPI_Recv(nullptr, 0, MPI_BYTE, peer_, answer_tag, comm_, MPI_STATUS_IGNORE)
-                                : MPI_Send(nullptr, 0, MPI_BYTE, peer_, answer_tag, comm_);
+      const int code = is_first ? MPI_Recv(nullptr, 0, MPI_BYTE, end_.peer, answer_tag, comm_, MPI_STATUS_IGNORE)
+                                : MPI_Send(nullptr, 0, MPI_BYTE, end_.peer, answer_tag, comm_);
       if (code != MPI_SUCCESS) return code;
     }
     return MPI_SUCCESS;
@@ -84,9 +81,7 @@ class Window {
 
   MPI_Comm comm_;
   std::vector<MPI_Request>& requests_;
-  int peer_;
-  const Slots& out_;
-  const Slots& in_;
+  const PairEnd& end_;
   const Comm::Stream& stream_;
   int size_;
 };
@@ -122,18 +117,16 @@ Result<void> MpiComm::receive(std::span<std::byte> bytes, int from, int tag) {
                  "MPI_Recv");
 }
 
-Result<void> MpiComm::ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                                int count) {
-  if (auto fits = count_of(out.size, "MPI_Send"); !fits) return tl::unexpected(fits.error());
-  const int code = role == PairRole::first ? ping_pong_first(handle_->comm, peer, out, in, start, count)
-                                           : ping_pong_second(handle_->comm, peer, out, in, start, count);
+Result<void> MpiComm::ping_pong(const PairEnd& end, std::uint64_t start, int count) {
+  if (auto fits = count_of(end.out.size, "MPI_Send"); !fits) return tl::unexpected(fits.error());
+  const int code = end.role == PairRole::first ? ping_pong_first(handle_->comm, end, start, count)
+                                               : ping_pong_second(handle_->comm, end, start, count);
   return checked(code, "ping-pong (MPI_Send, MPI_Recv)");
 }
 
-Result<void> MpiComm::stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) {
-  if (auto fits = count_of(out.size, "MPI_Isend"); !fits) return tl::unexpected(fits.error());
-  return checked(Window(handle_->comm, handle_->requests, peer, out, in, stream).run(role),
-                 "stream (MPI_Isend, MPI_Irecv)");
+Result<void> MpiComm::stream(const PairEnd& end, const Stream& stream) {
+  if (auto fits = count_of(end.out.size, "MPI_Isend"); !fits) return tl::unexpected(fits.error());
+  return checked(Window(handle_->comm, handle_->requests, end, stream).run(), "stream (MPI_Isend, MPI_Irecv)");
 }
 
 }  // namespace muster

@@ -44,43 +44,41 @@ std::optional<Offset> offset_of(const RoundTrip& trip) {
   return Offset{(static_cast<double>(there) + static_cast<double>(back)) / 2, static_cast<double>(delay) / 2};
 }
 
-Result<std::optional<Offset>> ask_clock(Comm& comm, Recorder& recorder, int other, int round_trips,
-                                        const ReadClock& now) {
-  recorder.step("ask");
-  recorder.peer(other);
+Result<std::optional<Offset>> ask_clock(const ClockEnd& end) {
+  end.recorder.step("ask");
+  end.recorder.peer(end.other);
   std::optional<Offset> best;
-  for (int i = 0; i < round_trips; ++i) {
-    recorder.iteration(static_cast<std::uint64_t>(i));
+  for (int i = 0; i < end.round_trips; ++i) {
+    end.recorder.iteration(static_cast<std::uint64_t>(i));
     RoundTrip trip;
-    trip.t0 = now();
-    if (auto sent = send(comm, std::byte{}, other); !sent) return tl::unexpected(sent.error());
-    const auto stamps = receive<Stamps>(comm, other);
-    trip.t3 = now();
+    trip.t0 = end.now();
+    if (auto sent = send(end.comm, std::byte{}, end.other); !sent) return tl::unexpected(sent.error());
+    const auto stamps = receive<Stamps>(end.comm, end.other);
+    trip.t3 = end.now();
     if (!stamps) return tl::unexpected(stamps.error());
     trip.t1 = stamps->arrived;
     trip.t2 = stamps->answered;
     const auto found = offset_of(trip);
     if (found && (!best || found->uncertainty_ns < best->uncertainty_ns)) best = found;
   }
-  if (auto reported = send(comm, Answer{best.value_or(Offset()), best.has_value()}, other); !reported)
+  if (auto reported = send(end.comm, Answer{best.value_or(Offset()), best.has_value()}, end.other); !reported)
     return tl::unexpected(reported.error());
   return best;
 }
 
-Result<std::optional<Offset>> answer_clock(Comm& comm, Recorder& recorder, int other, int round_trips,
-                                           const ReadClock& now) {
-  recorder.step("answer");
-  recorder.peer(other);
-  for (int i = 0; i < round_trips; ++i) {
-    recorder.iteration(static_cast<std::uint64_t>(i));
-    const auto asked = receive<std::byte>(comm, other);
+Result<std::optional<Offset>> answer_clock(const ClockEnd& end) {
+  end.recorder.step("answer");
+  end.recorder.peer(end.other);
+  for (int i = 0; i < end.round_trips; ++i) {
+    end.recorder.iteration(static_cast<std::uint64_t>(i));
+    const auto asked = receive<std::byte>(end.comm, end.other);
     Stamps stamps;
-    stamps.arrived = now();
+    stamps.arrived = end.now();
     if (!asked) return tl::unexpected(asked.error());
-    stamps.answered = now();
-    if (auto sent = send(comm, stamps, other); !sent) return tl::unexpected(sent.error());
+    stamps.answered = end.now();
+    if (auto sent = send(end.comm, stamps, end.other); !sent) return tl::unexpected(sent.error());
   }
-  const auto answer = receive<Answer>(comm, other);
+  const auto answer = receive<Answer>(end.comm, end.other);
   if (!answer) return tl::unexpected(answer.error());
   return answer->is_known != 0 ? std::optional(answer->offset) : std::nullopt;
 }

@@ -33,12 +33,19 @@ struct RoundTrip {
 /// section 8. nullopt: a clock ran backwards in between.
 [[nodiscard]] std::optional<Offset> offset_of(const RoundTrip& trip);
 
-/// How far the clock of rank `other`, which calls answer_clock at the same time, is ahead of `now`: the best of
-/// `round_trips` round trips. nullopt: no round trip made sense; both ranks return the same.
-[[nodiscard]] Result<std::optional<Offset>> ask_clock(Comm& comm, Recorder& recorder, int other, int round_trips,
-                                                      const ReadClock& now);
-/// The other side: how far `now` is ahead of the clock of rank `other`, which calls ask_clock.
-[[nodiscard]] Result<std::optional<Offset>> answer_clock(Comm& comm, Recorder& recorder, int other, int round_trips,
-                                                         const ReadClock& now);
+/// One end of a comparison; both have the same `round_trips`.
+struct ClockEnd {
+  Comm& comm;
+  Recorder& recorder;
+  int other;  ///< rank
+  int round_trips;
+  ReadClock now;
+};
+
+/// How far the clock of the other rank, which calls answer_clock at the same time, is ahead of `now`: the best of all
+/// round trips. nullopt: no round trip made sense; both ranks return the same.
+[[nodiscard]] Result<std::optional<Offset>> ask_clock(const ClockEnd& end);
+/// The other side: how far `now` is ahead of the clock of the other rank, which calls ask_clock.
+[[nodiscard]] Result<std::optional<Offset>> answer_clock(const ClockEnd& end);
 
 }  // namespace muster::clock_skew

@@ -31,8 +31,7 @@ constexpr int most_reported = 64;              // wrong readings of one rank
 /// One rank's part of a case.
 class Part {
  public:
-  /// `out` and `in` lie where `gpu` moved them.
-  Part(RunContext& context, const GpuData& gpu, const Buffer& out, const Buffer& in, std::vector<Spot> spots)
+  Part(RunContext& context, const GpuData& gpu, const PairBuffers& buffers, std::vector<Spot> spots)
       : context_(context),
         gpu_(gpu),
         spots_(std::move(spots)),
@@ -41,7 +40,8 @@ class Part {
         schedule_(schedule_of(context.params, nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
-        with_{context.comm, context.recorder, out, in, static_cast<std::uint64_t>(context.params.integer("seed")),
+        with_{context.comm, context.recorder, buffers.out, buffers.in,
+              static_cast<std::uint64_t>(context.params.integer("seed")),
               // Where ranks share cores, each would be the other's contamination.
               own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); },
               gpu.carrier()},
@@ -289,9 +289,9 @@ class Part {
 
 }  // namespace
 
-Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const Buffer& out, const Buffer& in,
+Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const PairBuffers& buffers,
                                std::vector<Spot> spots) {
-  return Part(context, gpu, out, in, std::move(spots)).all_rounds();
+  return Part(context, gpu, buffers, std::move(spots)).all_rounds();
 }
 
 }  // namespace muster::p2p

@@ -9,8 +9,14 @@
 
 namespace muster::p2p {
 
-/// Collective over all ranks. `out` and `in` lie where `gpu` moved them; `spots` are those of all ranks.
-[[nodiscard]] Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const Buffer& out,
-                                             const Buffer& in, std::vector<Spot> spots);
+/// They lie where GpuData moved them.
+struct PairBuffers {
+  const Buffer& out;
+  const Buffer& in;
+};
+
+/// Collective over all ranks. `spots` are those of all ranks.
+[[nodiscard]] Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const PairBuffers& buffers,
+                                             std::vector<Spot> spots);
 
 }  // namespace muster::p2p
