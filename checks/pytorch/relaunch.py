@@ -3,12 +3,15 @@ below a rank can't be a rank itself: its launcher has given the place away. Buil
 import os
 import subprocess
 
-# What the launch around this process set for its own ranks: beginnings of names, and names.
-BEGINNINGS = ("OMPI_COMM_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_MCA_pmix", "OMPI_APP_", "ORTE_", "PRTE_", "PMIX_", "PMI_",
-              "PMI2_", "HYDI_", "MPI_LOCAL", "MV2_COMM_", "PALS_", "SLURM_STEP", "SLURM_CPU_BIND", "SLURM_GPU_BIND", "MUSTER_")
-NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMPI_ARGV", "OMPI_COMMAND", "OMPI_FILE_LOCATION",
-         "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_UNIVERSE_SIZE", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
-         "SLURM_GTIDS", "SLURM_TASK_PID", "SLURM_DISTRIBUTION", "SLURM_MPI_TYPE", "SLURM_LAUNCH_NODE_IPADDR")
+# What the launch around this process set for its own ranks: beginnings of names (those of src/model/launcher_words.cpp), and names.
+BEGINNINGS = ("OMPI_MCA_rmaps_base_mapping", "OMPI_MCA_rmaps_base_ranking", "OMPI_MCA_hwloc_base_binding",
+              "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe", "OMPI_COMM_", "OMPI_MCA_ess", "OMPI_MCA_orte",
+              "OMPI_MCA_pmix", "OMPI_APP_", "OMPI_ARGV", "OMPI_COMMAND", "OMPI_FIRST_RANKS", "OMPI_FILE_LOC",
+              "OMPI_NUM_APP_CTX", "OMPI_UNIVERSE", "ORTE_", "PRTE_", "PMIX_", "PMI_", "PMI2_", "HYDI_", "MPI_LOCAL",
+              "MV2_COMM_", "PALS_", "FLUX_TASK_", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "JSM_NAMESPACE_", "SLURM_STEP",
+              "SLURM_CPU_BIND", "SLURM_GPU_BIND", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS",
+              "SLURM_TASK_PID", "SLURM_DISTRIBUTION", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_MPI_TYPE", "MUSTER_")
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 def environment_for(environment):

@@ -70,6 +70,7 @@ struct JobShape {
   std::string environment;
   JobBinding binding = {};
   std::string line = {};  ///< the user's own launch line, which starts the ranks; empty: a command of the launcher does
+  std::vector<std::string> job_nodes = {};  ///< of the scheduler's job, in its order, where that is known
 
   [[nodiscard]] int node_count() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
   [[nodiscard]] int ranks() const { return node_count() * ranks_per_node; }
@@ -85,8 +86,8 @@ struct AgentCommand {
 /// Which launcher this is, learned by asking it once.
 struct LauncherIdentity {
   std::string path;  ///< program as found on PATH
-  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; the
-  /// caller of identify then sets it to the agent's.
+  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; where it
+  /// has `mpi_types`, the caller of identify then sets it to the agent's.
   std::string flavor;
   std::string version;  ///< `4.1.4`
   std::string banner;   ///< `Open MPI 4.1.4`, for people
@@ -131,7 +132,7 @@ struct LauncherNotice {
   bool is_first_cause = false;   ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
 };
 
-/// How a person writes a binding into a line of this launcher, for remedies. Empty: it has no such option.
+/// How a person writes a binding into a line of this launcher, for remedies. Each is required.
 struct BindWords {
   std::string_view cores = {};        ///< binds each rank to cores of its own: `srun --cpu-bind=cores`
   std::string_view whole_cores = {};  ///< likewise, no two ranks on hardware threads of one core
@@ -145,20 +146,25 @@ struct BindWords {
 struct LauncherSpec {
   std::string_view name;
   std::string_view summary;
-  int most_ranks = 0;                          ///< 0: any number
-  bool needs_allocation = false;               ///< it starts ranks on nodes that its scheduler has granted
-  bool selects_gpus = false;                   ///< it has an option that gives each rank its GPU
-  bool reads_handshakes_in_turn = true;        ///< a caller that sends half of one makes others wait
-  bool gives_input_to_rank_0 = false;          ///< what it reads on standard input goes to rank 0 and to no other node
+  int most_ranks = 0;                    ///< 0: any number
+  bool needs_allocation = false;         ///< it starts ranks on nodes that its scheduler has granted
+  bool selects_gpus = false;             ///< it has an option that gives each rank its GPU
+  bool reads_handshakes_in_turn = true;  ///< a caller that sends half of one makes others wait
+  /// What it reads on standard input goes to rank 0 and to no other node. True where that is not so: each launch over
+  /// several nodes is refused, as the key of rank 0 is missing.
+  bool gives_input_to_rank_0 = false;
   std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
   std::span<const std::string_view> ask = {};  ///< arguments that make it print its version; empty: none
   /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.
   Result<LauncherIdentity> (*identify)(std::string_view path, std::string_view printed) = nullptr;
-  /// `options` come from -J and the profile and go to the launcher as they are.
+  /// `options` come from -J and the profile and go to the launcher as they are; what they choose is not chosen again.
   LaunchCommand (*command)(const LauncherIdentity&, const JobShape&, const AgentCommand&,
                            const Argv& options) = nullptr;
   /// Variables of the driver's environment that the program must not see, neither for a launch nor to reach a node.
   std::span<const std::string_view> hidden_variables = {};
+  /// Why no command of this launcher starts ranks on exactly the nodes of `shape`, a sentence without a full stop;
+  /// empty: one does. nullptr: it starts them on any nodes.
+  std::string (*cannot_place)(const JobShape&) = nullptr;
   /// Options that give variables of these names to all ranks, for a line that muster did not make; nullptr: it passes
   /// on its whole environment.
   Argv (*pass_on)(const LauncherIdentity&, const Environment& variables) = nullptr;
@@ -168,7 +174,7 @@ struct LauncherSpec {
   /// How `options` have it give each rank its GPU (`closest` of srun's --gpu-bind); empty: they don't. nullptr: it has
   /// no such option.
   std::string (*gpu_choice)(const Argv& options) = nullptr;
-  /// nullptr: it has no line that a person could change. `mpirun` has those of Open MPI, `mpiexec` those of Hydra.
+  /// Required for more than one rank. `mpirun` has those of Open MPI, `mpiexec` those of Hydra.
   const BindWords* words = nullptr;
   /// `text`: its standard error, and behind it what it wrote to standard output (Hydra's notices are there).
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view text, int status) = nullptr;
@@ -180,7 +186,8 @@ struct LauncherSpec {
   std::string (*session_folder)(const LauncherIdentity&, std::string_view host, unsigned user) = nullptr;
   /// The first of these variables that is set names the folder in which it makes that one; none is: /tmp.
   std::span<const std::string_view> session_folder_variables = {};
-  /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
+  /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds. nullptr: it
+  /// starts ranks on this node only.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
   /// The same on all of `nodes` at once, where each by itself would be a burden; nullptr: there is no such way. A node
   /// that is not there may keep the others from answering: then they are reached one by one. The launcher must begin

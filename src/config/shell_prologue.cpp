@@ -14,6 +14,7 @@
 #include "config/launch_script.hpp"
 #include "config/shell_statements.hpp"
 #include "model/gpu_vendor.hpp"
+#include "model/launcher_words.hpp"
 
 namespace muster {
 
@@ -98,9 +99,8 @@ std::set<std::string> variables_in(std::string_view text) {
 
 /// Set for each task by its launcher, its login or its shell.
 bool is_of_task(std::string_view name) {
-  for (const char* prefix : {"SLURM_", "OMPI_", "PMI", "PALS_", "FLUX_", "MPI_", "MV2_"})
-    if (name.starts_with(prefix)) return true;
-  return is_in(name, {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "USER", "HOSTNAME", "RANDOM", "PWD"});
+  return is_of_launcher(name) ||
+         is_in(name, {"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "USER", "HOSTNAME", "RANDOM", "PWD"});
 }
 
 /// Behind taskset, numactl, env and nice at `at`, with their options; `at` where none is there.

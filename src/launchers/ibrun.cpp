@@ -52,11 +52,29 @@ constexpr BindWords words{.cores = "ibrun task_affinity",
                           .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
                           .masks = masks_in_words};
 
+/// Where in the job's list the nodes stand, if none of others is between them; without a list: at its begin.
+std::optional<std::size_t> first_node_of(const JobShape& shape) {
+  const auto& job = shape.job_nodes;
+  if (job.empty() || shape.nodes.empty()) return 0;
+  for (std::size_t at = 0; at + shape.nodes.size() <= job.size(); ++at) {
+    const auto begin = job.begin() + static_cast<std::ptrdiff_t>(at);
+    if (std::is_permutation(shape.nodes.begin(), shape.nodes.end(), begin)) return at;
+  }
+  return std::nullopt;
+}
+
+std::string cannot_place(const JobShape& shape) {
+  if (first_node_of(shape)) return {};
+  return fmt::format("ibrun starts ranks on nodes of the job that follow each other in its list, and {} do not",
+                     human_list(shape.nodes, 6));
+}
+
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
   LaunchCommand made{{identity.path}, agent.env};
   made.argv.insert(made.argv.end(), options.begin(), options.end());
-  made.argv.insert(made.argv.end(), {"-n", std::to_string(shape.ranks()), "-o", "0"});
+  const std::size_t slot = first_node_of(shape).value_or(0) * static_cast<std::size_t>(shape.ranks_per_node);
+  made.argv.insert(made.argv.end(), {"-n", std::to_string(shape.ranks()), "-o", std::to_string(slot)});
   made.argv.insert(made.argv.end(), agent.argv.begin(), agent.argv.end());
   made.env.emplace_back("IBRUN_TASKS_PER_NODE", std::to_string(shape.ranks_per_node));
   // It has no option for masks: the agent binds, and neither launcher nor library shall bind by their own defaults.
@@ -93,6 +111,7 @@ extern const LauncherSpec launcher_ibrun{
     .identify = identify,
     .command = command,
     .hidden_variables = srun::of_steps,
+    .cannot_place = cannot_place,
     .binder = binder,
     .words = &words,
     .read_notice = read_notice,

@@ -4,26 +4,12 @@
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
 #include "system/system.hpp"
 
 namespace muster::environment {
 
 namespace {
-
-// docs/methods/environment.md names the source. Hydra's MPI_LOCALNRANKS is left out: some versions set it wrong.
-constexpr LauncherVariables launchers[] = {
-    {"Open MPI", Weight::own, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"MVAPICH2", Weight::own, "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
-     "MV2_COMM_WORLD_LOCAL_SIZE"},
-    {"PALS", Weight::own, "PALS_RANKID", "", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
-    {"Flux", Weight::own, "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", ""},
-    {"jsrun", Weight::own, "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK",
-     "JSM_NAMESPACE_LOCAL_SIZE"},
-    {"PMIx", Weight::pmi, "PMIX_RANK", "", "", ""},
-    {"PMI", Weight::pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},
-    {"Slurm", Weight::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""},
-};
 
 constexpr std::array<std::string_view, 7> also_own = {"SLURM_JOB_ID",        "SLURM_NETWORK", "SLURM_EXPORT_ENV",
                                                       "TORCHELASTIC_RUN_ID", "SLURM_STEP_ID", "SLURM_GPU_BIND",
@@ -67,7 +53,7 @@ bool starts_with_any(const List& prefixes, std::string_view name) {
 bool is_shared(std::string_view name) {
   constexpr std::string_view devices = "_VISIBLE_DEVICES";
   if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
-  if (looks_secret(name) || pins_to_device(name)) return false;
+  if (looks_secret(name) || pins_to_device(name) || vendor_by_visible_variable(name) != nullptr) return false;
   if (starts_with_any(private_prefixes, name)) return false;
   return is_in(name, shared_variables) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
 }
@@ -89,14 +75,11 @@ std::string harmless(std::string_view value) {
 
 bool is_own_variable(std::string_view name) {
   if (is_in(name, torch_variables) || is_in(name, also_own)) return true;
-  return std::any_of(std::begin(launchers), std::end(launchers), [&](const LauncherVariables& launcher) {
+  const auto launchers = launcher_variables();
+  return std::any_of(launchers.begin(), launchers.end(), [&](const LauncherVariables& launcher) {
     return name == launcher.rank || name == launcher.world_size || name == launcher.local_rank ||
            name == launcher.local_size;
   });
-}
-
-std::span<const LauncherVariables> launcher_variables() {
-  return launchers;
 }
 
 Variables parse_environment(const char* const* environment) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/launcher_words.hpp"
 #include "muster/comm.hpp"
 #include "muster/observation.hpp"
 
@@ -17,22 +18,6 @@ namespace muster::environment {
 /// What torch.distributed reads; the first three differ from rank to rank, the others are the job's.
 inline constexpr std::array<std::string_view, 6> torch_variables = {"RANK",       "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
                                                                     "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-
-/// How much a launcher's variables count. The launcher's own ones are unambiguous. PMI's may be left over from a
-/// launcher around this one, and Slurm's are, wherever mpirun runs below a batch script or in one task of srun.
-enum class Weight : std::uint8_t { own, pmi, slurm };
-
-/// Names are empty where the launcher sets no such variable, or none that can be trusted.
-struct LauncherVariables {
-  std::string_view who;
-  Weight weight = Weight::own;
-  std::string_view rank;
-  std::string_view world_size;
-  std::string_view local_rank;
-  std::string_view local_size;
-};
-/// From the most specific to the least.
-[[nodiscard]] std::span<const LauncherVariables> launcher_variables();
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 

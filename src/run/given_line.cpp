@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/clock.hpp"
+#include "model/launcher_words.hpp"
 #include "run/cleanup_process.hpp"
 #include "run/start_complaint.hpp"
 #include "system/system.hpp"
@@ -12,10 +13,7 @@
 namespace muster {
 
 const LauncherSpec* launcher_of(const GivenLine& line) {
-  std::string name = base_name(line.argv[line.launcher]);
-  if (name == "orterun" || name == "prterun" || name == "mpirun.openmpi" || name == "mpirun.mpich") name = "mpirun";
-  if (name == "mpiexec.hydra" || name == "mpiexec.openmpi" || name == "mpiexec.mpich") name = "mpiexec";
-  const auto* launcher = find_launcher(name);
+  const auto* launcher = find_launcher(launcher_of_program(line.argv[line.launcher]));
   return launcher != nullptr && !launcher->program.empty() ? launcher : nullptr;
 }
 
@@ -99,8 +97,8 @@ Finding explain_later_start(const Launch& launch, const LaunchDiagnosis::Inspect
   return finding;
 }
 
-GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
-                            const SessionOptions& options, const fs::path& folder) {
+GivenWorld start_given_line(const LaunchMeans& means, const fs::path& folder) {
+  const auto& [launcher, identity, options] = means;
   CleanupProcess cleanup;
   Loop loop;
   LaunchOrder order;
@@ -112,7 +110,7 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   inspection.tag = order.tag.tag;
   inspection.folder = folder;
   const CleanupProcess::InFlight in_flight(cleanup, inspection.tag);
-  Launch launch(loop, launcher, identity, options, std::move(order), {});
+  Launch launch(loop, means, std::move(order), {});
   if (auto started = launch.start(); !started)
     return {std::nullopt,
             {Verdict::error,

@@ -42,11 +42,10 @@ struct GivenWorld {
   int interrupted_by = 0;  ///< the signal that ended it (`ended_by` of the options); 0: none
 };
 
-/// Starts the line of `options` once, with an agent that has nothing to do, and waits for its end. `folder`, which
-/// exists, takes command, stdout and stderr. What it started is ended when a signal arrives, and when this process is
-/// killed.
-[[nodiscard]] GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
-                                          const SessionOptions& options, const fs::path& folder);
+/// Starts the line of `means.options` once, with an agent that has nothing to do, and waits for its end. `folder`,
+/// which exists, takes command, stdout and stderr. What it started is ended when a signal arrives, and when this
+/// process is killed.
+[[nodiscard]] GivenWorld start_given_line(const LaunchMeans& means, const fs::path& folder);
 
 /// A start of a line behind its first one, which worked.
 struct LaterStart {

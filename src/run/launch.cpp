@@ -90,14 +90,15 @@ std::string_view to_string(LaunchStage stage) {
   return enum_name(launch_stage_names, stage);
 }
 
-Launch::Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity& identity,
-               const SessionOptions& options, LaunchOrder order, LaunchEvents events)
+Launch::Launch(Loop& loop, const LaunchMeans& means, LaunchOrder order, LaunchEvents events)
     : loop_(loop),
-      launcher_(launcher),
-      identity_(identity),
-      options_(options),
+      launcher_(means.launcher),
+      identity_(means.identity),
+      options_(means.options),
       order_(std::move(order)),
-      events_(std::move(events)) {}
+      events_(std::move(events)) {
+  order_.shape.job_nodes = options_.job_nodes;
+}
 
 void Launch::disconnect(const Caller& caller) {
   caller.connection->on_bytes = nullptr;
@@ -260,6 +261,9 @@ void Launch::place_files(LaunchCommand& command) {
 }
 
 Result<void> Launch::start() {
+  if (options_.line == nullptr && launcher_.cannot_place != nullptr)
+    if (const std::string why = launcher_.cannot_place(order_.shape); !why.empty())
+      return fail(ErrorKind::launch, std::string(launcher_.name), why);
   if (auto listening = listen(); !listening) return listening;
   if (!options_.affinity_library.empty())
     simulated_ =

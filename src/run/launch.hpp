@@ -41,8 +41,7 @@ enum class LaunchStage { start_up, gap, in_case, finish };
 
 class Launch {
  public:
-  Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity& identity, const SessionOptions& options,
-         LaunchOrder order, LaunchEvents events);
+  Launch(Loop& loop, const LaunchMeans& means, LaunchOrder order, LaunchEvents events);
   ~Launch();
 
   /// Starts listening and the launcher. Fails with kind `launch` or `system`.

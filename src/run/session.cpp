@@ -52,6 +52,7 @@ struct Way {
   const LauncherIdentity& identity;
   SessionOptions options;
 
+  [[nodiscard]] LaunchMeans means() const { return {launcher, identity, options}; }
   [[nodiscard]] std::string title() const {
     return identity.banner.empty() ? std::string(launcher.name)
                                    : fmt::format("{} ({})", launcher.name, identity.banner);
@@ -83,21 +84,28 @@ std::string note_for_root(const Way& way, const JobShape& shape) {
 }
 
 /// The user's own line runs as it would without muster.
-std::optional<Finding> folder_problem(const Way& way) {
+/// What keeps a launch on these nodes from being started.
+std::optional<Finding> find_obstacle(const Way& way, JobShape shape) {
   if (way.options.line != nullptr) return std::nullopt;
+  shape.job_nodes = way.options.job_nodes;
+  const std::string why = way.launcher.cannot_place == nullptr ? "" : way.launcher.cannot_place(shape);
+  if (!why.empty())
+    return Finding{Verdict::error,
+                   why,
+                   {{CulpritKind::launcher, std::string(way.launcher.name), "", -1}},
+                   "choose others with --nodes, or a launcher that takes names of nodes, such as --launcher mpirun"};
   return foreign_session_folder(way.launcher, way.identity, way.options.environment);
 }
 
 class Session {
  public:
-  Session(const Plan& plan, const LauncherSpec& launcher, const LauncherIdentity& identity,
-          const SessionOptions& options, const std::vector<ReporterSink>& sinks, RunReport& report)
+  Session(const Plan& plan, const LaunchMeans& means, const std::vector<ReporterSink>& sinks, RunReport& report)
       : plan_(plan),
-        launcher_(launcher),
-        identity_(identity),
-        options_(options),
+        launcher_(means.launcher),
+        identity_(means.identity),
+        options_(means.options),
         report_(report),
-        results_(plan, options, sinks, report) {}
+        results_(plan, means.options, sinks, report) {}
 
   [[nodiscard]] Result<void> run();
 
@@ -356,12 +364,12 @@ void Session::carry_out(Task task) {
   if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.note_once(note);
   const double began = monotonic_seconds();
   const CleanupProcess::InFlight in_flight(cleanup_, order.tag.tag);
-  Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
+  Launch launch(loop_, way.means(), std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   LaunchOutcome outcome;
   bool has_lost_its_folder = false;
-  if (auto foreign = folder_problem(way)) {
-    outcome = {std::move(*foreign), true};
+  if (auto obstacle = find_obstacle(way, task.launch.shape)) {
+    outcome = {std::move(*obstacle), true};
   } else if (auto started = launch.start(); !started) {
     outcome = {{Verdict::error,
                 to_string(started.error()),
@@ -482,9 +490,7 @@ LaunchOutcome Session::find_nodes_that_do_not_start(const PlannedLaunch& planned
   results_.notice(fmt::format("starting groups of the {} nodes, to find those that keep the launch from starting: {}",
                               nodes.size(), outcome.finding.reason));
   const StartTrials trials{loop_,
-                           way.launcher,
-                           way.identity,
-                           way.options,
+                           way.means(),
                            cleanup_,
                            planned.shape,
                            make_launch_tag(fmt::format("{}-{}", report_.run_id, report_.launches.size())).tag,
@@ -575,9 +581,9 @@ void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& laun
 
 }  // namespace
 
-Result<void> run_session(const Plan& plan, const LauncherSpec& launcher, const LauncherIdentity& identity,
-                         const SessionOptions& options, const std::vector<ReporterSink>& sinks, RunReport& report) {
-  return Session(plan, launcher, identity, options, sinks, report).run();
+Result<void> run_session(const Plan& plan, const LaunchMeans& means, const std::vector<ReporterSink>& sinks,
+                         RunReport& report) {
+  return Session(plan, means, sinks, report).run();
 }
 
 }  // namespace muster

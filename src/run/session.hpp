@@ -40,8 +40,9 @@ struct SessionOptions {
   const GivenLine* line = nullptr;  ///< of one launch: the user's own launch line; nullptr: the launcher's is made
   /// By JobShape::line; nullptr: no launch has one.
   const std::map<std::string, LineStart>* lines = nullptr;
-  Argv wrapper;             ///< put in front of the agent: a container, for example
-  Environment environment;  ///< for every rank
+  Argv wrapper;                             ///< put in front of the agent: a container, for example
+  std::vector<std::string> job_nodes = {};  ///< of the scheduler's job around muster, in its order
+  Environment environment;                  ///< for every rank
   Deadlines deadlines;
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first
@@ -58,6 +59,13 @@ struct SessionOptions {
   const PastValues* past = nullptr;                    ///< what earlier runs measured; nullptr: nothing is known
 };
 
+/// What starts ranks.
+struct LaunchMeans {
+  const LauncherSpec& launcher;
+  const LauncherIdentity& identity;
+  const SessionOptions& options;
+};
+
 /// A reporter and where it writes.
 struct ReporterSink {
   Reporter* reporter = nullptr;
@@ -70,8 +78,7 @@ struct ReporterSink {
 /// Runs the plan and fills `report` (its header is already set: id, start, command line, system).
 /// Never throws for what happens on nodes; what could not be done is in the report. Fails before anything is shown or
 /// started, with kind `system`, when the run folder can't keep the verdicts (a full disk).
-[[nodiscard]] Result<void> run_session(const Plan& plan, const LauncherSpec& launcher, const LauncherIdentity& identity,
-                                       const SessionOptions& options, const std::vector<ReporterSink>& sinks,
-                                       RunReport& report);
+[[nodiscard]] Result<void> run_session(const Plan& plan, const LaunchMeans& means,
+                                       const std::vector<ReporterSink>& sinks, RunReport& report);
 
 }  // namespace muster

@@ -65,8 +65,7 @@ void TrialRounds::begin(const Bisection::Group& group, StartTrial& trial) {
   trial.inspection.folder = order.folder;
   trial.in_flight = std::make_unique<CleanupProcess::InFlight>(setup_.cleanup, order.tag.tag);
   const auto made = make_folder(order.folder);
-  trial.launch = std::make_unique<Launch>(setup_.loop, setup_.launcher, setup_.identity, setup_.options,
-                                          std::move(order), LaunchEvents{});
+  trial.launch = std::make_unique<Launch>(setup_.loop, setup_.means, std::move(order), LaunchEvents{});
   if (made && trial.launch->start()) return;
   trial.launch.reset();
   is_incomplete_ = true;
@@ -94,9 +93,8 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
   });
   if (setup_.must_stop()) is_incomplete_ = true;
   std::vector<bool> started;
-  const SessionOptions& options = setup_.options;
-  LaunchDiagnosis diagnosis(setup_.loop, {&setup_.launcher, setup_.identity, options.launcher_options, options.self},
-                            options);
+  const auto& [launcher, identity, options] = setup_.means;
+  LaunchDiagnosis diagnosis(setup_.loop, {&launcher, identity, options.launcher_options, options.self}, options);
   const double until = monotonic_seconds() + most_seconds_looking;
   for (StartTrial& trial : trials) {
     if (is_incomplete_ || disturbance_) break;

@@ -17,9 +17,7 @@ namespace muster {
 
 struct StartTrials {
   Loop& loop;
-  const LauncherSpec& launcher;
-  const LauncherIdentity& identity;
-  const SessionOptions& options;
+  LaunchMeans means;
   CleanupProcess& cleanup;
   JobShape shape;  ///< of the launch that did not start
   std::string tag;

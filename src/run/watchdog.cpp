@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "model/launcher_words.hpp"
 #include "run/autopsy.hpp"
 #include "run/process_status.hpp"
 #include "system/inherited_descriptors.hpp"
@@ -162,8 +163,7 @@ void watch(const std::string& tag, const WatchdogTimes& times, Daemons daemons) 
 void shed_rank() {
   ::prctl(PR_SET_NAME, watchdog_name);
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
-    for (const std::string_view of_launcher : {"OMPI_", "PMIX_", "PMI_", "MPI_", "SLURM_", "FLUX_", "PALS_"})
-      if (std::string_view(*variable).starts_with(of_launcher)) std::memset(*variable, 'x', std::strlen(*variable));
+    if (is_of_launcher(*variable)) std::memset(*variable, 'x', std::strlen(*variable));
 }
 
 [[noreturn]] void live(const std::string& tag, const WatchdogTimes& times, int name, int parent) {

@@ -27,8 +27,9 @@ namespace muster {
 namespace {
 
 // What changes how ranks are placed, how they talk and which devices they see. Everything else stays private.
-constexpr std::array prefixes = {"OMP_",   "NCCL_", "RCCL_",  "MPICH_", "OMPI_MCA_", "PRTE_MCA_", "UCX_", "FI_",
-                                 "SLURM_", "PBS_",  "HYDRA_", "GOMP_",  "KMP_",      "CUDA_",     "HIP_", "ROCR_"};
+constexpr std::array prefixes = {"OMP_", "NCCL_", "RCCL_",  "MPICH_", "OMPI_MCA_", "PRTE_MCA_",
+                                 "UCX_", "FI_",   "SLURM_", "PBS_",   "HYDRA_",    "GOMP_",
+                                 "KMP_", "CUDA_", "HIP_",   "ROCR_",  "ZE_"};
 constexpr std::array suffixes = {"_VISIBLE_DEVICES"};
 constexpr std::array secrets = {"SECRET", "TOKEN", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "JWT"};
 

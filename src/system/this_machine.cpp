@@ -7,6 +7,7 @@
 
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "model/launcher_words.hpp"
 #include "system/simulated_affinity.hpp"
 
 extern char** environ;
@@ -82,12 +83,14 @@ std::map<std::string, std::string> pairs_of(const nlohmann::json& json, const ch
 /// Variables that the real launcher sets for its ranks, and one of another kind would not. `OMPI_MCA_plm` stays:
 /// without it, no program that uses Open MPI starts on a machine that has neither ssh nor rsh.
 void forget_launcher() {
-  constexpr std::string_view prefixes[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_", "MPI_LOCAL", "MV2_COMM_WORLD_"};
+  constexpr std::string_view settings[] = {"OMPI_", "PMIX_", "PRTE_", "HYDRA_"};
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
-    for (const std::string_view prefix : prefixes)
-      if (name.starts_with(prefix) && !name.starts_with("OMPI_MCA_plm")) names.emplace_back(name);
+    const bool is_setting = std::any_of(std::begin(settings), std::end(settings),
+                                        [&](std::string_view prefix) { return name.starts_with(prefix); });
+    if ((is_setting || is_set_for_rank(name)) && !name.starts_with("OMPI_MCA_plm") && !name.starts_with("SLURM_"))
+      names.emplace_back(name);
   }
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }

@@ -52,13 +52,15 @@ def batch_script(page):
 
 
 IBRUN = """#!/bin/bash
-# Starts the mpirun of the loaded module on the first slots of the job, with all variables; ranks as the job asks for them.
+# Starts the mpirun of the loaded module from slot -o of the job on, with all variables; ranks as the job asks for them.
 ranks=$SLURM_NTASKS
+slot=0
 while [[ $1 == -* ]]; do
-  case $1 in -n) ranks=$2 ;; esac
+  case $1 in -n) ranks=$2 ;; -o) slot=$2 ;; esac
   shift 2
 done
-hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:${IBRUN_TASKS_PER_NODE:-${SLURM_TASKS_PER_NODE%%(*}}/" | paste -sd,)
+per_node=${IBRUN_TASKS_PER_NODE:-${SLURM_TASKS_PER_NODE%%(*}}
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tail -n +$((slot / per_node + 1)) | sed "s/$/:$per_node/" | paste -sd,)
 names=$(compgen -e | grep -Ev '^(OMPI_|PMIX_|SLURM_|BASH|_|PWD|OLDPWD|SHLVL|HOSTNAME)' | sed 's/^/-x /')
 exec mpirun --host "$hosts" -n "$ranks" $names "$@"
 """

@@ -376,6 +376,16 @@ class Vista(SiteJob):
         launch = run.report()["launches"][0]
         self.assertEqual((os.path.basename(launch["argv"][0]), launch["ranks"]), ("ibrun", 2), self.said)
 
+    def test_one_node_of_the_job(self):
+        """ibrun takes no names of nodes: it starts at the slot of the first one."""
+        for slot, node in enumerate(self.site.cluster.names[:2]):
+            with self.subTest(node):
+                run = self.run_job("-n", "^hello$", "--nodes", node)
+                self.assertEqual((run.status, run.case("hello")["verdict"]), (0, "pass"), self.said)
+                launch = run.report()["launches"][0]
+                self.assertEqual((launch["nodes"], launch["argv"][launch["argv"].index("-o") + 1]), ([node], str(slot)), self.said)
+                self.assertEqual([row["node"] for row in run.case("hello")["rank_rows"]], [node], self.said)
+
     def test_the_users_line(self):
         """ibrun, alone and with a wrapper; what starts it decides on ranks and CPUs."""
         for line in ("ibrun", "ibrun -n 2 -o 0 singularity exec -B /scratch image.sif", "ibrun python3 train.py"):

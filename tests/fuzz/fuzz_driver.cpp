@@ -203,7 +203,7 @@ class Driver {
   Loop loop_;
   SessionOptions options_;
   LauncherIdentity identity_;
-  Launch launch_{loop_, launcher(), identity_, options_, order(), events()};
+  Launch launch_{loop_, {launcher(), identity_, options_}, order(), events()};
   std::optional<FrameSealer> sealer_;
   std::vector<std::unique_ptr<Caller>> callers_;
 };

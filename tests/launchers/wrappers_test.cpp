@@ -29,6 +29,32 @@ LauncherIdentity at(std::string path, std::string flavor = {}, std::string versi
   return {std::move(path), std::move(flavor), std::move(version), "", {}, {}};
 }
 
+TEST(Ibrun, StartsAtTheSlotOfTheFirstNode) {
+  const LauncherSpec& ibrun = *find_launcher("ibrun");
+  JobShape shape;
+  shape.ranks_per_node = 3;
+  shape.job_nodes = {"c1", "c2", "c3", "c4"};
+  const auto line_on = [&](std::vector<std::string> nodes) {
+    shape.nodes = std::move(nodes);
+    return shell_line(ibrun.command(at("ibrun"), shape, agent, {}).argv);
+  };
+  EXPECT_EQ(line_on({"c1"}), "ibrun -n 3 -o 0 /opt/muster-rank");
+  EXPECT_EQ(line_on({"c3", "c4"}), "ibrun -n 6 -o 6 /opt/muster-rank");
+  EXPECT_EQ(line_on({"c3", "c2"}), "ibrun -n 6 -o 3 /opt/muster-rank");
+  EXPECT_EQ(ibrun.cannot_place(shape), "");
+}
+
+TEST(Ibrun, CannotLeaveOutANodeBetweenOthers) {
+  const LauncherSpec& ibrun = *find_launcher("ibrun");
+  JobShape shape;
+  shape.job_nodes = {"c1", "c2", "c3"};
+  shape.nodes = {"c1", "c3"};
+  EXPECT_EQ(ibrun.cannot_place(shape),
+            "ibrun starts ranks on nodes of the job that follow each other in its list, and c1 and c3 do not");
+  shape.nodes = {"c4"};
+  EXPECT_NE(ibrun.cannot_place(shape), "");
+}
+
 class Wrappers : public testing::TestWithParam<CommandCase> {};
 
 TEST_P(Wrappers, ArgumentsAndEnvironmentAreAsWritten) {

@@ -829,10 +829,13 @@ TEST(Environment, WithoutRankZeroNothingIsSaidOfWhatItCompares) {
 TEST(Environment, WhatIsComparedAndWhatIsNot) {
   const char* environment[] = {
       "NCCL_DEBUG=INFO",        "NCCL_TOKEN=x", "CUDA_VISIBLE_DEVICES=0", "UCX_NET_DEVICES=m", "RANK=1",
+      "ZE_AFFINITY_MASK=0",     "ZE_FLAT_DEVICE_HIERARCHY=FLAT",
       "SLURM_NODEID=1",         "HOME=/h",      "LD_LIBRARY_PATH=/x:/y",  "nonsense",          "=C:=x",
       "OMPI_COMM_WORLD_RANK=3", nullptr};
   const Variables all = parse_environment(environment);
-  EXPECT_EQ(shared_variables(all), (Variables{{"LD_LIBRARY_PATH", "/x:/y"}, {"NCCL_DEBUG", "INFO"}}));
+  EXPECT_EQ(shared_variables(all), (Variables{{"LD_LIBRARY_PATH", "/x:/y"},
+                                              {"NCCL_DEBUG", "INFO"},
+                                              {"ZE_FLAT_DEVICE_HIERARCHY", "FLAT"}}));
   EXPECT_EQ(own_variables(all), (Variables{{"OMPI_COMM_WORLD_RANK", "3"}, {"RANK", "1"}}));
   EXPECT_EQ(decode(encode(all)), all);
 }

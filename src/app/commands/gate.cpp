@@ -273,7 +273,10 @@ void give_master(const SiteFound& found, const GateOptions& options) {
     return;
   }
   // Open MPI's hands no variables on to other nodes.
-  if (!environment_variable("MASTER_ADDR") && found.site.launcher == "mpirun") return;
+  const auto pass_on = found.launcher->pass_on;
+  if (!environment_variable("MASTER_ADDR") && pass_on != nullptr &&
+      !pass_on(found.identity, {{"MASTER_ADDR", ""}}).empty())
+    return;
   const auto nodes = nodes_of(found);
   const auto master = choose_master({environment_variable("MASTER_ADDR"), false}, nodes, nodes, resolved_addresses);
   if (master && master->value) ::setenv("MASTER_ADDR", master->value->c_str(), 1);

@@ -42,7 +42,8 @@ void name_files(LaunchCommand& command) {
 }
 
 /// The command that would be run; what is chosen at the start of a launch stands as <word>.
-LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
+LaunchCommand command_of(const Prepared& prepared, JobShape shape) {
+  if (prepared.found.allocation) shape.job_nodes = prepared.found.allocation->nodes;
   const auto line = prepared.found.lines.find(shape.line);
   const bool is_line = line != prepared.found.lines.end();
   const LauncherSpec& launcher = is_line ? *line->second.launcher : *prepared.found.launcher;

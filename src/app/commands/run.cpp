@@ -63,6 +63,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.self = own_executable();
   session.launcher_options = prepared.found.launcher_options;
   session.wrapper = prepared.found.wrapper;
+  if (prepared.found.allocation) session.job_nodes = prepared.found.allocation->nodes;
   session.environment = prepared.found.environment;
   session.max_failures = options.max_failures;
   session.folder = report.folder;
@@ -116,7 +117,7 @@ int run_command(const RunOptions& options) {
   session.began = began;
   const auto past = past_of(options, prepared->plan);
   session.past = past ? &*past : nullptr;
-  const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity, session,
+  const auto done = run_session(prepared->plan, {*prepared->found.launcher, prepared->found.identity, session},
                                 outputs->sinks(), report);
   if (!done) {
     folder->give_back();

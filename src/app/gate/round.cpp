@@ -149,7 +149,7 @@ class Gate {
     session.ended_by = held_.ends();
     if (reports_.empty()) session.began = time_.began;
     const auto done =
-        run_session(plan, *prepared_.found.launcher, prepared_.found.identity, session, outputs->sinks(), report);
+        run_session(plan, {*prepared_.found.launcher, prepared_.found.identity, session}, outputs->sinks(), report);
     if (!done) {
       folder->give_back();
       return fails(done.error());

@@ -188,7 +188,7 @@ Result<LineWorld> start_once(const LineStart& start, const SiteOptions& options,
   // The line may start other ranks than the simulated machine has masks for.
   if (options.is_simulated) session.affinity_library = shipped_stand_ins() / affinity_library;
   take_session_variables(session);
-  GivenWorld given = start_given_line(*start.launcher, start.identity, session, **folder);
+  GivenWorld given = start_given_line({*start.launcher, start.identity, session}, **folder);
   if (given.interrupted_by != 0) {
     found.line_folders.clear();
     folder->reset();

@@ -179,7 +179,7 @@ Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const 
   const auto console = "console=" + (place / "run" / "console.txt").string();
   auto outputs = Outputs::open({console}, OutputRequest{"never"}, report.folder);
   if (!outputs) return tl::unexpected(outputs.error());
-  return run_session(*plan, launcher_, found_.identity, session, outputs->sinks(), report);
+  return run_session(*plan, {launcher_, found_.identity, session}, outputs->sinks(), report);
 }
 
 int Selftest::carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded) {

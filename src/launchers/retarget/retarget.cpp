@@ -6,6 +6,7 @@
 #include "base/hostlist.hpp"
 #include "base/lists.hpp"
 #include "base/text.hpp"
+#include "model/launcher_words.hpp"
 
 namespace muster {
 
@@ -221,12 +222,9 @@ Result<Argv> aimed_mpirun(const Argv& command, std::string_view flavor, const De
 
 Starter starter_of(const Argv& command) {
   if (command.empty()) return Starter::other;
-  std::string_view name = command.front();
-  name.remove_prefix(name.rfind('/') == name.npos ? 0 : name.rfind('/') + 1);
-  name = name.substr(0, name.find('.'));
-  if (name == "srun") return Starter::srun;
-  constexpr std::array<std::string_view, 4> family{"mpirun", "mpiexec", "orterun", "prterun"};
-  return is_in(name, family) ? Starter::mpirun : Starter::other;
+  const std::string_view launcher = launcher_of_program(command.front());
+  if (launcher == "srun") return Starter::srun;
+  return launcher == "mpirun" || launcher == "mpiexec" ? Starter::mpirun : Starter::other;
 }
 
 Result<Argv> retargeted(const Argv& command, Starter starter, std::string_view flavor, const Destination& there) {
