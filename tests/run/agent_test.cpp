@@ -337,6 +337,23 @@ TEST(LaunchedByTest, SlurmComesLast) {
   EXPECT_EQ(launched_by().who, "Slurm");
 }
 
+TEST(LaunchedByTest, LaunchersThatMusterDoesNotUse) {
+  {
+    const Variable rank("JSM_NAMESPACE_RANK", "6");
+    const Variable size("JSM_NAMESPACE_SIZE", "12");
+    const Variable local("JSM_NAMESPACE_LOCAL_RANK", "0");
+    EXPECT_EQ(launched_by().who, "jsrun");
+    EXPECT_EQ(launched_by().rank, 6);
+    EXPECT_EQ(launched_by().local_rank, 0);
+  }
+  // Its launcher sets PMI's, too.
+  const Variable pmi("PMI_RANK", "1");
+  const Variable pmi_size("PMI_SIZE", "2");
+  const Variable rank("MV2_COMM_WORLD_RANK", "1");
+  const Variable size("MV2_COMM_WORLD_SIZE", "2");
+  EXPECT_EQ(launched_by().who, "MVAPICH2");
+}
+
 Introduction on(const std::string& host, const std::string& cores, const std::string& boot = {}) {
   return {1, host, boot.empty() ? host : boot, *CpuMask::parse_list(cores), {}};
 }
