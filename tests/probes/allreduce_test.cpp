@@ -1,5 +1,6 @@
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
+#include "base/text.hpp"
 #include "probes/judging.hpp"
 
 namespace muster::allreduce {
@@ -41,6 +42,15 @@ TEST(Allreduce, WhatHadNoCleanTimingIsSaid) {
                   "2 ranks looked at every element of 24 results: all exact; 1 had no clean timing, others used the "
                   "CPUs",
                   {"time 2 us at 8B"});
+}
+
+TEST(Allreduce, TimingsAreThoseOfTheFirstRank) {
+  MadeCase made(probe());
+  Observation first = seen(0);
+  first.facts.push_back({"precise", "3 of 4"});
+  made.rank("a", first).rank("b", seen(0));
+  const std::string evidence = join(made.judge().evidence, "\n");
+  EXPECT_NE(evidence.find("; 3 of 4 timings known to "), std::string::npos) << evidence;
 }
 
 TEST(Allreduce, AWrongSumOfOneRankNamesRankElementAndBits) {
