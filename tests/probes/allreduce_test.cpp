@@ -1,6 +1,6 @@
+#include "base/text.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
-#include "base/text.hpp"
 #include "probes/judging.hpp"
 
 namespace muster::allreduce {
