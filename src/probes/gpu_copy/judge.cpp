@@ -36,7 +36,9 @@ struct Bad {
 };
 
 Bad bad_of(const RankPlace& place, const Fact& fact) {
-  Bad bad{.place = &place, .is_data = fact.key == "wrong"};
+  Bad bad;
+  bad.place = &place;
+  bad.is_data = fact.key == "wrong";
   // A fact that can't be read is reported as it is.
   bad.gpu = bad.to = "-";
   bad.words = printable_line(fact.value);
