@@ -2,6 +2,10 @@
 set(muster_test_environment RC_PARAMS=seed=20261121)
 # Of the code of tests alone: what they test has all line numbers, counters and checks. Linked last, so that these options come last.
 add_library(muster_test_flags INTERFACE)
+# GoogleTest's macros hold an if with an else.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(muster_test_flags INTERFACE -Wno-dangling-else)
+endif()
 if(MUSTER_SANITIZE)
   # Line numbers, which gtest prints itself, take an eighth of the compile time of tests.
   target_compile_options(muster_test_flags INTERFACE -g0)

@@ -46,9 +46,9 @@ struct RankRemains {
 struct NodeAutopsy {
   std::string node;       ///< as the driver names it
   bool answered = false;  ///< false: unreachable, `error` is the reason
-  std::string error;
+  std::string error = {};
   double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
-  std::vector<RankRemains> ranks;
+  std::vector<RankRemains> ranks = {};
   int stopped_daemon = 0;                            ///< process of the launch's daemon that is stopped; 0: none is
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
   IncompleteHandshakes incomplete_handshakes = {};   ///< that these received from other hosts, and users sent to them

@@ -62,7 +62,7 @@ struct LaterStart {
 
 /// A start that failed, beside what was found about it as about any launch.
 struct LineFailure {
-  Finding finding;
+  Finding finding = {};
   std::string stderr_text = {};  ///< the end of it
   LineTasks tasks = {};
   LauncherNotice notice = {};  ///< the launcher's notice

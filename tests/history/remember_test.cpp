@@ -1,6 +1,7 @@
 #include "history/remember.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "model/item.hpp"
 

@@ -340,7 +340,11 @@ TEST(MemoryBandwidth, RanksOfANodeMeasureOneAfterTheOther) {
   std::vector<std::pair<int, std::string>> steps;
   run_ranks(4, [&](ThreadComm& comm) {
     SharedRecorder recorder(comm.rank(), mutex, steps);
-    RankPlace place{.rank = comm.rank(), .world_size = 4, .local_rank = comm.rank() % 2, .local_size = 2};
+    RankPlace place;
+    place.rank = comm.rank();
+    place.world_size = 4;
+    place.local_rank = comm.rank() % 2;
+    place.local_size = 2;
     place.node_index = comm.rank() / 2;
     place.host = place.node_index == 0 ? "a" : "b";
     const auto state = probe().prepare({made.params(), place, recorder});

@@ -1,5 +1,6 @@
 // The word on a case of p2p, from observations made by hand.
 #include <algorithm>
+#include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <set>

@@ -1,6 +1,7 @@
 // What the driver makes of an agent that can't even begin.
 #include "run/start_complaint.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "run/other_mpi.hpp"
