@@ -66,7 +66,7 @@ constexpr std::string_view of_ranks[] = {
     "SLURM_MPI_TYPE",
 };
 
-constexpr std::string_view of_launchers[] = {"OMPI_", "ORTE_", "PRTE_", "PMIX_", "PMI",    "HYDI_", "HYDRA_",
+constexpr std::string_view of_launchers[] = {"OMPI_", "ORTE_", "PRTE_", "PMIX_", "PMI",    "HYDI_",
                                              "MPI_",  "MV2_",  "PALS_", "FLUX_", "SLURM_", "JSM_"};
 
 struct Program {
@@ -79,6 +79,9 @@ constexpr Program programs[] = {
     {"orterun", "mpirun"}, {"prterun", "mpirun"}, {"mpiexec", "mpiexec"}, {"mpirun_rsh", "mpirun_rsh"},
     {"aprun", "aprun"},    {"jsrun", "jsrun"},
 };
+
+/// Behind the name, where systems have several: `mpirun.openmpi`. `srun.sh` is a script.
+constexpr std::string_view suffixes[] = {".openmpi", ".mpich", ".hydra", ".gforker", ".prrte", ".real"};
 
 bool begins_with_any(std::span<const std::string_view> beginnings, std::string_view name) {
   return std::any_of(beginnings.begin(), beginnings.end(),
@@ -101,7 +104,8 @@ bool is_of_launcher(std::string_view name) {
 
 std::string_view launcher_of_program(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
-  name = name.substr(0, name.find('.'));
+  for (const std::string_view suffix : suffixes)
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
   const auto found =
       std::find_if(std::begin(programs), std::end(programs), [&](const Program& one) { return one.name == name; });
   return found == std::end(programs) ? std::string_view() : found->launcher;

@@ -10,7 +10,7 @@ TEST(LauncherWords, ProgramsByAnyOfTheirNames) {
   EXPECT_EQ(launcher_of_program("prterun"), "mpirun");
   EXPECT_EQ(launcher_of_program("/opt/intel/mpi/bin/mpiexec.hydra"), "mpiexec");
   EXPECT_EQ(launcher_of_program("ibrun"), "ibrun");
-  for (const char* other : {"", "my-srun", "python3", "/srun/train", "srun-wrapper"})
+  for (const char* other : {"", "my-srun", "python3", "/srun/train", "srun-wrapper", "srun.sh", "./mpirun.py"})
     EXPECT_EQ(launcher_of_program(other), "") << other;
 }
 
@@ -23,7 +23,7 @@ TEST(LauncherWords, WhatARankGotIsNotWhatTheUserSet) {
     EXPECT_FALSE(is_set_for_rank(name)) << name;
   for (const char* name : {"OMPI_MCA_btl", "SLURM_JOB_ID", "FLUX_URI", "PMI_RANK", "JSM_NAMESPACE_SIZE"})
     EXPECT_TRUE(is_of_launcher(name)) << name;
-  for (const char* name : {"PATH", "OMP_NUM_THREADS", "NCCL_DEBUG", "MUSTER_KEY"})
+  for (const char* name : {"PATH", "OMP_NUM_THREADS", "NCCL_DEBUG", "MUSTER_KEY", "HYDRA_HOST_FILE"})
     EXPECT_FALSE(is_of_launcher(name)) << name;
 }
 
