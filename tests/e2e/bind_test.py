@@ -66,6 +66,13 @@ class Bind(unittest.TestCase):
         self.assertEqual([rank["gpu"]["index"] for rank in answer["ranks"]], [4, 5, 2, 3, 6, 7, 0, 1])
         self.assertIn("--gpu-bind=map_gpu:4,5,2,3,6,7,0,1", answer["srun"])
 
+    def test_the_line_of_the_launcher_that_the_profile_has(self):
+        if not self.has_system("vista"):
+            self.skipTest("there is no profile vista")
+        self.assertIn("ibrun (the profile's launcher)\nibrun bash -c 'masks=(0xffffffffffffffffff); exec taskset ", self.bind("--system", "vista"))
+        self.assertTrue(self.json("--system", "vista")["profile_launcher"].startswith("ibrun bash -c 'masks=("))
+        self.assertEqual(self.json("--topology", BLADE, "--ranks-per-node", "2")["profile_launcher"], "")
+
     def test_perlmutter_is_reversed(self):
         if not self.has_system("perlmutter"):
             self.skipTest("there is no profile perlmutter")

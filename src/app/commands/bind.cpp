@@ -32,6 +32,7 @@ struct Question {
   PlacementRequest request;
   std::string select;         ///< `wrapper`, `map_gpu`
   bool asks_for_gpus = true;  ///< the scheduler takes options that do
+  std::string launcher;       ///< of the profile; empty: it names none
   std::vector<std::string> remarks;
 };
 
@@ -157,6 +158,7 @@ Result<Question> understand(const Wanted& wanted) {
   question.select = expected.bind && !expected.bind->select.empty() ? expected.bind->select : "wrapper";
   const auto& refused = wanted.partition.scheduler_refuses;
   question.asks_for_gpus = !is_in("--gpus-per-node", refused);
+  question.launcher = wanted.partition.launcher;
   const std::size_t gpus = question.node.gpus.size();
   if (expected.gpus && gpus > 0 && gpus != static_cast<std::size_t>(expected.gpus->count))
     question.remarks.push_back(
@@ -167,6 +169,7 @@ Result<Question> understand(const Wanted& wanted) {
 
 /// Ready to paste; empty: there is no such line.
 struct Lines {
+  std::string of_profile;  ///< of its launcher, where that is none of the next two
   std::string srun;
   std::string mpirun;
   std::vector<std::string> rankfile;
@@ -177,12 +180,28 @@ std::string joined(std::string text, const std::string& word) {
   return word.empty() ? text : text + " " + word;
 }
 
+std::string line_of_profile(const Question& question, const Placement& placement) {
+  const LauncherSpec* launcher = find_launcher(question.launcher);
+  if (launcher == nullptr || launcher->words == nullptr || is_in(launcher->name, {"srun", "mpirun"})) return {};
+  JobBinding binding;
+  binding.kind = BindKind::masks;
+  std::vector<int> numbers;
+  for (const RankPlacement& seat : placement.ranks) {
+    numbers.push_back(static_cast<int>(numbers.size()));
+    binding.ranks.push_back(rank_binding(question.node, seat));
+  }
+  const BindWords& words = *launcher->words;
+  return joined(words.masks(binding, numbers, "NODE"),
+                gpu_wrapper(placement, visible_variable(question.node.vendor), words.local_rank));
+}
+
 Lines lines_of(const Question& question, const Placement& placement) {
   const std::size_t ranks = placement.ranks.size();
   const std::string_view variable = visible_variable(question.node.vendor);
   const bool maps = question.select == "map_gpu";
   const bool has_gpus = question.asks_for_gpus && !srun_gpus(placement).empty();
   Lines lines;
+  lines.of_profile = line_of_profile(question, placement);
   lines.srun = fmt::format("srun --ntasks-per-node={}", ranks);
   if (has_gpus) lines.srun += fmt::format(" --gpus-per-node={}", question.node.gpus.size());
   lines.srun = joined(lines.srun, srun_masks(placement));
@@ -233,6 +252,8 @@ void print(const Question& question, const Placement& placement, const std::stri
   for (const std::string& remark : question.remarks) fmt::print("note: {}\n", remark);
   for (const std::string& remark : placement.remarks) fmt::print("note: {}\n", remark);
   if (!question.remarks.empty() || !placement.remarks.empty()) fmt::print("\n");
+  if (!lines.of_profile.empty())
+    fmt::print("{}\n{} PROGRAM\n\n", ink.bold(question.launcher + " (the profile's launcher)"), lines.of_profile);
   fmt::print("{}\n{} PROGRAM\n\n", ink.bold("srun (Slurm)"), lines.srun);
   fmt::print("{}\n{} PROGRAM\n", ink.bold("mpirun (Open MPI)"), lines.mpirun);
   if (lines.mpirun.find("--rankfile") != std::string::npos)
@@ -269,7 +290,7 @@ void print_json(const Question& question, const Placement& placement) {
                          {"ranks", std::move(ranks)},   {"remarks", remarks},
                          {"srun", lines.srun},          {"cpu_bind", srun_masks(placement)},
                          {"mpirun", lines.mpirun},      {"rankfile", lines.rankfile},
-                         {"openmp", lines.openmp}};
+                         {"openmp", lines.openmp},      {"profile_launcher", lines.of_profile}};
   fmt::print("{}\n", dump(document, 1));
 }
 
