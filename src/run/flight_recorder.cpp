@@ -50,7 +50,7 @@ void count_forks() {
 template <std::size_t words>
 void store_text(std::atomic<std::uint64_t> (&to)[words], std::string_view text) {
   char bytes[words * 8] = {};
-  std::memcpy(bytes, text.data(), std::min(text.size(), sizeof(bytes) - 1));
+  text.copy(bytes, sizeof(bytes) - 1);
   for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + i * 8, 8);

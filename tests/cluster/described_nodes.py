@@ -9,6 +9,8 @@ from this_machine import ClusterError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", ROOT / "build" / "release")).resolve()
+# Builds with sanitizers have none of their own.
+STAND_INS = pathlib.Path(os.environ.get("MUSTER_STAND_INS", BUILD)).resolve() / "drivers"
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -59,10 +61,10 @@ def take(cluster, name):
     cpus = machine["cpu"]["cores"] * machine["cpu"].get("smt", 1)
     cluster.state["machine"] = {
         "name": name,
-        "driver": {"MUSTER_MACHINE": str(folder), "MUSTER_DRIVERS": str(BUILD / "drivers"),
+        "driver": {"MUSTER_MACHINE": str(folder), "MUSTER_DRIVERS": str(STAND_INS),
                    "MUSTER_AFFINITY_FOLDER": str(cluster.folder / "affinity")},
         # Of daemons; ranks get their part from muster.
         "daemons": {"MUSTER_AFFINITY_FOLDER": str(cluster.folder / "affinity"), "MUSTER_AFFINITY_CPUS": f"0-{cpus - 1}",
-                    "LD_PRELOAD": str(BUILD / "drivers" / "libmuster_affinity.so"), "HWLOC_XMLFILE": str(first / "topology.xml"),
+                    "LD_PRELOAD": str(STAND_INS / "libmuster_affinity.so"), "HWLOC_XMLFILE": str(first / "topology.xml"),
                     "HWLOC_THISSYSTEM": "1"}}
     cluster.save()

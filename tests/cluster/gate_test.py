@@ -42,7 +42,7 @@ def setUpModule():
     unittest.addModuleCleanup(shutil.rmtree, folder)
     subprocess.run([support.DRIVER, "machine", "dgx-h100", "--write", folder / "machine", "--nodes", ",".join(NODES), "--fault",
                     f"gpu_missing@{LACKING}"], check=True, stdout=subprocess.DEVNULL)
-    Kept.env = {"MUSTER_MACHINE": str(folder / "machine"), "MUSTER_DRIVERS": str(support.BUILD.resolve() / "drivers")}
+    Kept.env = {"MUSTER_MACHINE": str(folder / "machine"), "MUSTER_DRIVERS": str(support.STAND_INS)}
 
 
 class SixNodes(support.EndToEnd):

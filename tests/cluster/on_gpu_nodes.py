@@ -22,7 +22,7 @@ class TwoNodesOfEight(OnSharedNodes):
         run = Run(checks, "--simulated", "--nodes", ",".join(NODES), "--ranks-per-node", str(GPUS), "--launcher", "mpirun", *options,
                   folder=folder, wrapper=self.cluster.argv_on_login([]),
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "machine"),
-                       "MUSTER_STARTUP_TIMEOUT": "120", "MUSTER_DRIVERS": str(support.BUILD.resolve() / "drivers"),
+                       "MUSTER_STARTUP_TIMEOUT": "120", "MUSTER_DRIVERS": str(support.STAND_INS),
                        **variables})
         self.addCleanup(run.clean)
         source = MACHINES / f"{self.MACHINE}.toml"

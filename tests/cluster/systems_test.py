@@ -26,7 +26,7 @@ class Systems(OnSharedNodes):
         run = Run(ONLY_A_PROFILE, "--simulated", "--system", system, "--nodes", ",".join(NODES), "--ranks-per-node", str(ranks), "--launcher", "mpirun",
                   "--bind", "none", *options, folder=folder, wrapper=self.cluster.argv_on_login([]),
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "machine"), "MUSTER_STARTUP_TIMEOUT": "120",
-                       "MUSTER_DRIVERS": str(support.BUILD.resolve() / "drivers")})
+                       "MUSTER_DRIVERS": str(support.STAND_INS)})
         self.addCleanup(run.clean)
         words = [word for fault in faults for word in ("--fault", fault)]
         source = machine

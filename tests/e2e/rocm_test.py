@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from on_machine import MUSTER, NODE, OnMachine, main  # noqa: E402
 
 SOURCE = os.environ["MUSTER_SOURCE"]
-DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers")
+DRIVERS = os.path.join(os.environ.get("MUSTER_STAND_INS", os.environ["MUSTER_BUILD"]), "drivers")
 CAPTURES = os.environ.get("MUSTER_CAPTURES", "")
 LUMI = os.path.join(SOURCE, "simulation/machines", "lumi-g.toml")
 MI300X = os.path.join(SOURCE, "tests", "device", "machines", "mi300x.toml")

@@ -22,6 +22,8 @@ import described_labels  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", "build"))
 BIN = (BUILD / "bin").resolve()
+# Builds with sanitizers have none of their own.
+STAND_INS = pathlib.Path(os.environ.get("MUSTER_STAND_INS", BUILD)).resolve() / "drivers"
 DRIVER = BIN / "muster-test"
 # MPI libraries and ThreadSanitizer don't get along: a driver built with it is tried with agents of another build.
 AGENTS = (pathlib.Path(os.environ.get("MUSTER_AGENT_BUILD", BUILD)) / "bin").resolve()
