@@ -50,6 +50,9 @@ const AimCase aim_cases[] = {
     {"options of two values", "mpirun --mca btl tcp --oversubscribe ./a --host b",
      "mpirun --hostfile /runs/1/hosts --mca btl tcp --oversubscribe ./a --host b"},
     {"MPICH", "mpiexec -n 4 ./a -f b", "mpiexec -f /runs/1/hosts -n 4 ./a -f b", "mpich"},
+    {"Flux", "flux run -n 8 -c 7 --label-io ./a --requires b",
+     "flux run --requires=host:nid001,nid002,nid004,nid006 --nodes=4 -n 8 -c 7 --label-io ./a --requires b"},
+    {"a job of Flux", "flux submit -n 8 ./a", "flux submit -n 8 ./a"},
     {"a script", "./job.sh -w nid003", "./job.sh -w nid003"},
     {"a program that is called alike", "./my-srun -w x", "./my-srun -w x"},
 };
@@ -79,6 +82,8 @@ const AimCase refusals[] = {
     {"hosts of Open MPI", "mpirun -n 2 --host a,b ./a", "-host chooses nodes"},
     {"with one dash", "mpirun -hostfile mine ./a", "-hostfile chooses nodes"},
     {"several for mpirun", "mpirun -n 1 ./a : -n 2 ./b", "--hostfile $MUSTER_HOSTFILE"},
+    {"hosts of Flux", "flux run -n 8 --requires=host:a ./a", "flux: --requires chooses nodes"},
+    {"another number for Flux", "flux run -N8 ./a", "-N 8 is another number of nodes than --need 4"},
     {"hosts of MPICH", "mpiexec -f mine ./a", "-f chooses nodes", "mpich"},
 };
 INSTANTIATE_TEST_SUITE_P(All, AimRefusal, testing::ValuesIn(refusals));
@@ -87,6 +92,8 @@ TEST(Aim, StartersAreKnownByName) {
   EXPECT_EQ(starter_of({"srun"}), Starter::srun);
   EXPECT_EQ(starter_of({"/a/b/mpirun.mpich"}), Starter::mpirun);
   EXPECT_EQ(starter_of({"prterun"}), Starter::mpirun);
+  EXPECT_EQ(starter_of({"/usr/bin/flux", "run"}), Starter::flux);
+  EXPECT_EQ(starter_of({"flux"}), Starter::other);
   EXPECT_EQ(starter_of({"python3"}), Starter::other);
   EXPECT_EQ(starter_of({}), Starter::other);
 }

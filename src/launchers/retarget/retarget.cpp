@@ -57,6 +57,11 @@ constexpr std::array<std::string_view, 34> srun_alone{"allocate",
                                                       "whole"};
 constexpr Grammar srun_grammar{srun_alone, {}, "AEHIKOQXZhklqsuvV", false};
 
+// flux-run(1) of flux-core 0.57.
+constexpr std::array<std::string_view, 8> flux_alone{"debug",    "dry-run",    "exclusive", "help",
+                                                     "label-io", "unbuffered", "verbose",   "wait"};
+constexpr Grammar flux_grammar{flux_alone, {}, "hluvx", false};
+
 // Open MPI 4 and 5, MPICH's Hydra; by their --help.
 constexpr std::array<std::string_view, 46> mpirun_alone{"allow-run-as-root",
                                                         "bind-to-core",
@@ -188,15 +193,36 @@ Result<Argv> inserted(const Argv& command, const Argv& words) {
   return all;
 }
 
-Result<Argv> aimed_srun(const Argv& command, const Destination& there) {
-  const Options options(command, srun_grammar);
-  if (const auto* own = options.find({"nodelist", "w", "exclude", "x", "nodefile", "relative", "r"}))
+/// Options that choose nodes (`choosing`) or another number of them than `count`.
+Result<void> check_nodes(const Argv& command, const Options& options, std::initializer_list<std::string_view> choosing,
+                         const std::string& count) {
+  if (const auto* own = options.find(choosing))
     return refuse(command, fmt::format("{} chooses nodes, and so does the gate; leave it out", spelt(*own)));
-  const auto count = std::to_string(there.nodes.size());
   if (const auto* own = options.find({"nodes", "N"}); own != nullptr && own->value != count)
     return refuse(command,
                   fmt::format("{} {} is another number of nodes than --need {}; leave it out, or make the two alike",
                               spelt(*own), printable_line(own->value, 20), count));
+  return {};
+}
+
+/// Its options stand behind the word `run`.
+Result<Argv> aimed_flux(const Argv& command, const Destination& there) {
+  const Argv run(command.begin() + 1, command.end());
+  const auto count = std::to_string(there.nodes.size());
+  if (auto fits = check_nodes(command, Options(run, flux_grammar), {"requires"}, count); !fits)
+    return tl::unexpected(fits.error());
+  Argv all = command;
+  const Argv words{"--requires=host:" + join(there.nodes, ","), "--nodes=" + count};
+  all.insert(all.begin() + 2, words.begin(), words.end());
+  return all;
+}
+
+Result<Argv> aimed_srun(const Argv& command, const Destination& there) {
+  const auto count = std::to_string(there.nodes.size());
+  const Options options(command, srun_grammar);
+  if (auto fits = check_nodes(command, options, {"nodelist", "w", "exclude", "x", "nodefile", "relative", "r"}, count);
+      !fits)
+    return tl::unexpected(fits.error());
   if (is_several(command))
     return refuse(command,
                   "its several programs (:) can't be sent to the nodes chosen; write "
@@ -224,6 +250,7 @@ Starter starter_of(const Argv& command) {
   if (command.empty()) return Starter::other;
   const std::string_view launcher = launcher_of_program(command.front());
   if (launcher == "srun") return Starter::srun;
+  if (launcher == "flux") return command.size() > 1 && command[1] == "run" ? Starter::flux : Starter::other;
   return launcher == "mpirun" || launcher == "mpiexec" ? Starter::mpirun : Starter::other;
 }
 
@@ -233,6 +260,8 @@ Result<Argv> retargeted(const Argv& command, Starter starter, std::string_view f
       return aimed_srun(command, there);
     case Starter::mpirun:
       return aimed_mpirun(command, flavor, there);
+    case Starter::flux:
+      return aimed_flux(command, there);
     case Starter::other:
       break;
   }

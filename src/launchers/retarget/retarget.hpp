@@ -15,6 +15,7 @@ namespace muster {
 enum class Starter {
   srun,
   mpirun,  ///< of some MPI: ask it which
+  flux,    ///< `flux run`
   other,   ///< a script, a program: it reads variables, or runs where it is
 };
 /// By the name of the program: `/usr/bin/mpirun.openmpi` is mpirun, as are mpiexec, orterun and prterun.
@@ -27,9 +28,9 @@ struct Destination {
 };
 
 /// The command with what sends it to these nodes, in front of its own options: `--nodelist` and `--nodes` for srun,
-/// `--hostfile` for Open MPI (`flavor` openmpi), `-f` for MPICH's relatives (any other flavor). One of `other` stays as
-/// it is. Fails with kind `usage` where the command chooses nodes itself, another number of them, or consists of
-/// several programs of which only the first would be sent there.
+/// `--requires` and `--nodes` for flux, `--hostfile` for Open MPI (`flavor` openmpi), `-f` for MPICH's relatives (any
+/// other flavor). One of `other` stays as it is. Fails with kind `usage` where the command chooses nodes itself,
+/// another number of them, or consists of several programs of which only the first would be sent there.
 [[nodiscard]] Result<Argv> retargeted(const Argv& command, Starter starter, std::string_view flavor,
                                       const Destination& there);
 
