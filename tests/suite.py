@@ -19,8 +19,20 @@ from suite.building import say  # noqa: E402
 ISOLATED = "MUSTER_TEST_ISOLATED"
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(3, f"{self.prog}: {message}\n")
+
+
+def at_least_one(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number from 1 on')
+    return int(text)
+
+
 def options():
-    parser = argparse.ArgumentParser(prog="./dev test", description="Builds and runs the tests; docs/testing.md.")
+    parser = Parser(prog="./dev test", description="Builds and runs the tests; docs/testing.md.")
     parser.add_argument("names", nargs="*", metavar="NAME",
                         help="only these: a folder of tests/, e2e.data_test, a gtest suite or test, a file with tests")
     parser.add_argument("--all", action="store_true", help="also end-to-end and cluster tests under sanitizers, and all with GCC")
@@ -29,7 +41,7 @@ def options():
     parser.add_argument("--failed", action="store_true", help="what failed in the last run, one test after the other")
     parser.add_argument("--build", action="store_true", help="build, run no test")
     parser.add_argument("--list", action="store_true", help="list the tests instead of running them")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests and compilers at a time")
+    parser.add_argument("--jobs", type=at_least_one, default=len(os.sched_getaffinity(0)), help="tests and compilers at a time")
     parser.add_argument("--page", action="store_true", help="print docs/testing.md")
     return parser.parse_args()
 
@@ -110,6 +122,8 @@ def contradiction(arguments):
     """What is wrong with the options together, or None."""
     if arguments.all and (arguments.names or arguments.quick or arguments.failed):
         return "--all is about every test; leave it out, or the names, --quick and --failed"
+    if arguments.failed and (arguments.names or arguments.quick):
+        return "--failed is about the last run; leave it out, or the names and --quick"
     if arguments.names and arguments.quick:
         return "--quick chooses by what differs; leave out the names, or --quick"
     if arguments.since != "HEAD" and not arguments.quick:
@@ -122,7 +136,10 @@ def selection_of(arguments):
     if arguments.failed:
         selection = names.Selection()
         for name in running.last_failed():
-            names.add_name(selection, name)
+            try:
+                names.add_name(selection, name)
+            except names.Unknown:
+                say(f"   {name} failed in the last run, and can't be chosen by its name: not run")
         if not selection.targets:
             say("no test failed in the last run: nothing was run")
             sys.exit(4)
@@ -164,6 +181,7 @@ def main():
     if wrong:
         say(wrong)
         return 3
+    os.umask(0o022)  # tests share files with other users
     isolate()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_children)
@@ -207,8 +225,10 @@ def main():
     incomplete = running.incomplete()
     for name in incomplete:
         say(f"   failed: {name}: a case ended the program with status 0, and the others did not run")
-    say(progress.closing or "no test was run")
-    return status or (1 if progress.failed or incomplete else 0)
+    status = status or (1 if progress.failed or incomplete else 0)
+    unknown_to_ctest = status != 0 and progress.closing.startswith("100%")
+    say("some tests failed, see above" if unknown_to_ctest else progress.closing or "no test was run")
+    return status
 
 
 sys.exit(main())

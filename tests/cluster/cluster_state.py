@@ -120,6 +120,8 @@ class Cluster:
             # With the tree of Slurm 22.05, ranks leave MPI_Init while others are in it: docs/proving-ground.md.
             **({"SLURM_CONF": self.slurm_conf, "SLURM_PMIX_FENCE": "ring"} if self.has_slurm else {}),
             **self.state.get("machine", {}).get("driver", {}),
+            # Of a build with the address sanitizer: programs are not searched for leaks there (tests/system.cmake).
+            **{name: os.environ[name] for name in ("ASAN_OPTIONS",) if name in os.environ},
         }
 
     def of_daemons(self):

@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
 import unittest.mock
+import xml.etree.ElementTree
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
@@ -258,6 +260,50 @@ no captures
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)):
             pathlib.Path(folder, "junit.xml").write_text(report)
             self.assertEqual(running.incomplete(), ["Suite"])
+
+    def test_only_a_suite_of_skipped_cases_is_skipped(self):
+        """The real ctest, with a program that prints what gtest prints."""
+        skipped = "[  SKIPPED ] 1 test, listed below:\n[  SKIPPED ] {0}.A\n"
+        outputs = {"Passes": ("[  PASSED  ] 1 test.\n", 0), "Skips": ("[  PASSED  ] 0 tests.\n" + skipped, 0),
+                   "Fails": ("[  PASSED  ] 0 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Fails.A\n\n 1 FAILED TEST\n", 1),
+                   "Both": ("[  PASSED  ] 0 tests.\n" + skipped + "[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Both.B\n\n 1 FAILED TEST\n", 1),
+                   "Leaks": ("[  PASSED  ] 0 tests.\n" + skipped + "\nERROR: LeakSanitizer: detected memory leaks\n", 1)}
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            program = folder / "program"
+            listed = "".join(f"{suite}.\n  A\n" for suite in outputs)
+            cases = "".join(f"  --gtest_filter={suite}.*) printf '%b' {shlex.quote(text.format(suite))}; exit {status} ;;\n"
+                            for suite, (text, status) in outputs.items())
+            program.write_text(f"#!/bin/sh\ncase $1 in\n  --gtest_list_tests) printf '%b' {shlex.quote(listed)} ;;\n{cases}esac\n")
+            program.chmod(0o755)
+            (folder / "CTestTestfile.cmake").write_text(f'set(program "{program}")\ninclude("{TESTS}/gtest_suites.cmake")\n')
+            subprocess.run(["ctest", "--test-dir", name, "--output-junit", "junit.xml"], capture_output=True)
+            found = {case.get("name"): "skipped" if case.find("skipped") is not None else case.get("status")
+                     for case in xml.etree.ElementTree.parse(folder / "junit.xml").iter("testcase")}
+        self.assertEqual(found, {"Passes": "run", "Skips": "skipped", "Fails": "fail", "Both": "fail", "Leaks": "fail"})
+
+    def test_a_failed_case_of_a_skipped_suite_is_a_failure(self):
+        report = """<testsuite><testcase name="Suite" status="notrun"><skipped/><system-out>[  PASSED  ] 0 tests.
+[  FAILED  ] 1 test, listed below:
+</system-out></testcase><testcase name="Other" status="notrun"><skipped/><system-out>[  SKIPPED ] A
+</system-out></testcase></testsuite>"""
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)):
+            pathlib.Path(folder, "junit.xml").write_text(report)
+            self.assertEqual(running.unseen_failures(), ["Suite"])
+
+    def test_a_closing_line_in_the_output_of_a_test_is_not_ctests(self):
+        progress = running.Progress()
+        lines = CTEST.replace("expected 1, found 2", "100% tests passed, 0 tests failed out of 1\nexpected 1, found 2").splitlines()
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            for line in lines:
+                progress.take(line)
+        self.assertIn("   | expected 1, found 2", printed.getvalue())
+        self.assertEqual(progress.closing, "75% tests passed, 1 tests failed out of 4")
+
+    def test_a_file_means_the_suites_of_its_own_folder(self):
+        selection = names.Selection()
+        names.add_name(selection, "tests/base/pattern_test.cpp")
+        self.assertEqual(list(selection.targets["asan"]), ["base_tests"])
 
     def test_a_filter_of_cases_reaches_ctest(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)), \

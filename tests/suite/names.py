@@ -227,7 +227,7 @@ def add_file(selection, build, path, name):
     if path.match("fuzz_*.cpp"):
         return add_name(selection, path.stem)
     for suite in sorted({suite for suite, _ in GTEST.findall(path.read_text())}):
-        add_gtest(selection, build, suite)
+        add_gtest(selection, build, suite, {path.parent.name})
     return None
 
 
