@@ -141,6 +141,7 @@ class NodeFaults(OnNodes):
         self.on("nid002", 'mount --bind "$1" "$0"', str(support.AGENT), str(support.AGENT_MPICH))
         self.assert_alone(self.finished(), "nid002", "agent built for MPICH, launched by Open MPI", remedy="install the agent of the others there")
 
+    @unittest.skipUnless(support.AGENT_MPICH.exists(), "the agent for MPICH is not built")
     def test_the_agent_of_another_mpi_with_one_rank_per_node(self):
         """On that node alone it starts, as a world of one rank: neither the network nor a node is blamed."""
         self.on("nid002", 'mount --bind "$1" "$0"', str(support.AGENT), str(support.AGENT_MPICH))
