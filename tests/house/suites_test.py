@@ -29,10 +29,13 @@ class Suites(unittest.TestCase):
         known = {path for paths in names.files().values() for path in paths}
         for pattern in ("*_test.py", "*_test.cpp", "fuzz_*.cpp", "*_check.cpp"):
             for path in TESTS.rglob(pattern):
-                self.assertIn(path, known, "tests lie in tests/<folder>/, no deeper")
-        for path in {*TESTS.rglob("*.cpp"), *TESTS.rglob("*.hpp"), *TESTS.rglob("*.py")} - known:
-            in_a_class = r"^    def test_\w+\(self" if path.suffix == ".py" else r"^(?:TYPED_)?TEST(?:_F|_P)?\("
-            self.assertIsNone(re.search(in_a_class, path.read_text(), re.MULTILINE), f"{path}: no build looks for tests in a file of that name")
+                self.assertTrue(path in known, f"{path}: tests lie in tests/<folder>/, no deeper")
+        for path in {*TESTS.rglob("*.c*"), *TESTS.rglob("*.h*"), *TESTS.rglob("*.py")} - known:
+            if path.suffix in (".cpp", ".cc", ".cxx", ".hpp", ".h", ".py"):
+                in_a_class = re.compile(r"(?m)^[ \t]+(?:async )?def test_\w+\(self") if path.suffix == ".py" else names.GTEST
+                self.assertIsNone(in_a_class.search(path.read_text()), f"{path}: no build looks for tests in a file of that name")
+        for path in TESTS.rglob("*_test.sh"):
+            self.fail(f"{path}: tests are written in C++ and Python")
         scripts = {"house", "e2e", "cluster", "pytorch", "install"}
         for path in known:
             if path.suffix == ".py" and path.name != "amd_kernels_test.py":

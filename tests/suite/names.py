@@ -9,7 +9,7 @@ import tomllib
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TESTS = SOURCE / "tests"
-GTEST = re.compile(r"^\s*(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]", re.MULTILINE)
+GTEST = re.compile(r"^\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+)\s*,\s*(\w+)\s*[,)]", re.MULTILINE)
 INSTANTIATION = re.compile(r"^\s*INSTANTIATE_TEST_SUITE_P\(\s*(\w+)\s*,\s*(\w+)\s*,", re.MULTILINE)
 BUILDS = ("release", "asan", "tsan", "plain")
 WORDED = ("src", "include", "checks", "docs", "packaging")  # folders that house.words_test reads
