@@ -169,6 +169,7 @@ class Surroundings(unittest.TestCase):
         done = self.run_hello(limits=[(resource.RLIMIT_FSIZE, 16 << 20)])
         self.assertEqual(done.returncode, 0, done.said)
 
+    @unittest.skipIf(support.SLOWNESS > 1, "sanitizers need more memory")
     def test_little_memory(self):
         """MPI would fail without a reason, and a rank would be at fault."""
         for mebibytes in (16, 64):
