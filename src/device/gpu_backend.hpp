@@ -30,10 +30,10 @@ struct GpuBackend {
   GpuRuntime (*open_runtime)(const CallWatch& watch) = nullptr;
   GpuBlasLibrary (*open_blas)(const CallWatch& watch) = nullptr;
   CollectiveLibrary (*open_collectives)(const CallWatch& watch) = nullptr;
-  /// `root`: of the machine's files. Returns nullptr where there is no source.
+  /// `root`: of the machine's files. Returns nullptr if it has no source.
   std::unique_ptr<GpuMeter> (*open_meter)(const PciAddress& address, const std::string& root,
                                           CallWatch watch) = nullptr;
-  /// For GPUs of the inventory. Returns nullptr where there is no source.
+  /// For GPUs of the inventory. Returns nullptr if it has no source.
   std::unique_ptr<GpuWatch> (*open_watch)(const Inventory& inventory, CallWatch watch) = nullptr;
   /// Of what the runtime gives as the GPU's UUID. Empty: it is none.
   std::string (*uuid_text)(const std::array<unsigned char, 16>& bytes) = nullptr;
