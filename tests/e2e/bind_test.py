@@ -71,6 +71,7 @@ class Bind(unittest.TestCase):
             self.skipTest("there is no profile vista")
         self.assertIn("ibrun (the profile's launcher)\nibrun bash -c 'masks=(0xffffffffffffffffff); exec taskset ", self.bind("--system", "vista"))
         self.assertTrue(self.json("--system", "vista")["profile_launcher"].startswith("ibrun bash -c 'masks=("))
+        self.assertNotIn("CUDA_VISIBLE_DEVICES", self.json("--system", "vista")["profile_launcher"], "one GPU: nothing to select")
         self.assertEqual(self.json("--topology", BLADE, "--ranks-per-node", "2")["profile_launcher"], "")
 
     def test_perlmutter_is_reversed(self):

@@ -191,8 +191,10 @@ std::string line_of_profile(const Question& question, const Placement& placement
     binding.ranks.push_back(rank_binding(question.node, seat));
   }
   const BindWords& words = *launcher->words;
-  return joined(words.masks(binding, numbers, "NODE"),
-                gpu_wrapper(placement, visible_variable(question.node.vendor), words.local_rank));
+  const std::string line = words.masks(binding, numbers, "NODE");
+  // With one GPU there is nothing to select, and the variable would be that of one MPI alone (ibrun starts several).
+  if (question.node.gpus.size() < 2) return line;
+  return joined(line, gpu_wrapper(placement, visible_variable(question.node.vendor), words.local_rank));
 }
 
 Lines lines_of(const Question& question, const Placement& placement) {
